@@ -1,0 +1,115 @@
+"""The projection of record files in SQLite. Files are the truth; every row here can be rebuilt.
+
+Tables keep the names and columns of the original store, so that existing readers work.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class Kind(models.TextChoices):
+    EPISODE = "episode"
+    OPEN_THREAD = "open-thread"
+    DECISION = "decision"
+    CONSTRAINT = "constraint"
+    FACT = "fact"
+    PREFERENCE = "preference"
+    PROCEDURE = "procedure"
+    NOTE = "note"
+    CHECKPOINT = "checkpoint"
+    DIGEST = "digest"
+
+
+class Scope(models.TextChoices):
+    SESSION = "session"
+    WORKSPACE = "workspace"
+
+
+class Status(models.TextChoices):
+    ACTIVE = "active"
+    PINNED = "pinned"
+    SUGGESTED = "suggested"
+    CONFLICT = "conflict"
+    RESOLVED = "resolved"
+    SUPERSEDED = "superseded"
+    TRASHED = "trashed"
+
+
+class Trust(models.TextChoices):
+    TRUSTED = "trusted"
+    AGENT = "agent"
+    DERIVED = "derived"
+
+
+class Record(models.Model):
+    """One record file. Times are integer milliseconds UTC."""
+
+    id = models.CharField(primary_key=True, max_length=45)
+    schema = models.PositiveSmallIntegerField(default=1)
+    kind = models.CharField(max_length=16, choices=Kind)
+    scope = models.CharField(max_length=16, choices=Scope)
+    workspace = models.TextField(blank=True)
+    workspace_key = models.CharField(max_length=100)
+    session_id = models.CharField(max_length=200, blank=True)
+    title = models.CharField(max_length=160)
+    summary = models.TextField(blank=True)
+    use_when = models.TextField(blank=True)
+    status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
+    trust = models.CharField(max_length=16, choices=Trust)
+    confidence = models.FloatField(null=True)
+    slot = models.CharField(max_length=200, blank=True)
+    tokens = models.BigIntegerField(default=1)
+    tags = models.JSONField(default=dict, db_column="tags_json")
+    entities = models.JSONField(default=list, db_column="entities_json")
+    sources = models.JSONField(default=list, db_column="sources_json")
+    links = models.JSONField(default=dict, db_column="links_json")
+    provenance = models.JSONField(default=dict, db_column="provenance_json")
+    created_at = models.BigIntegerField()
+    updated_at = models.BigIntegerField()
+    # Only in the database, never in the file:
+    bytes = models.BigIntegerField(default=0)
+    # An integer, since a BooleanField's filter becomes `NOT cold` and misses the index.
+    cold = models.PositiveSmallIntegerField(default=0)
+    abstract = models.TextField(blank=True)
+    path = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    read_count = models.PositiveIntegerField(default=0)
+    last_read_at = models.BigIntegerField(null=True)
+
+    class Meta:
+        db_table = "records"
+        indexes: ClassVar = [
+            models.Index(fields=["workspace_key", "kind", "status", "updated_at"], name="records_ws_index"),
+            models.Index(fields=["workspace_key", "scope", "session_id", "updated_at"], name="records_scope_index"),
+            models.Index(fields=["created_at"], name="records_created_index"),
+            models.Index(fields=["updated_at", "id"], name="records_updated_index"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.title}"
+
+
+class PoolTotal(models.Model):
+    """Running totals, changed in the transaction that changes the records; `doctor` verifies them."""
+
+    workspace_key = models.CharField(max_length=100)
+    scope = models.CharField(max_length=16)
+    session_id = models.CharField(max_length=200, blank=True)
+    kind = models.CharField(max_length=16)
+    status = models.CharField(max_length=16)
+    cold = models.PositiveSmallIntegerField()
+    count = models.BigIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "pool_totals"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["workspace_key", "scope", "session_id", "kind", "status", "cold"], name="pool_total_key"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workspace_key}/{self.scope}/{self.kind}: {self.count}"

@@ -1,0 +1,35 @@
+"""The one rule of who may see which records. Every read takes a Scope and applies it in the query."""
+
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+
+from .models import Scope as Pool
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`workspace_keys` None: every workspace. Private records of a session are seen by `session_ids` only."""
+
+    workspace_keys: frozenset[str] | None
+    pools: frozenset[str] = frozenset({Pool.SESSION, Pool.WORKSPACE})
+    session_ids: frozenset[str] = field(default_factory=frozenset)
+    is_owner: bool = False
+
+    def q(self) -> Q:
+        """A filter for models with workspace_key, scope and session_id: records and their totals."""
+        if self.is_owner:
+            return Q()
+        visible = Q(pk__in=[])
+        if Pool.WORKSPACE in self.pools:
+            visible |= Q(scope=Pool.WORKSPACE) & self._in_workspaces()
+        # A record that lost its session has an empty id, and nobody's session is called that.
+        if Pool.SESSION in self.pools and (named := self.session_ids - {""}):
+            visible |= Q(scope=Pool.SESSION, session_id__in=sorted(named))
+        return visible
+
+    def _in_workspaces(self) -> Q:
+        return Q() if self.workspace_keys is None else Q(workspace_key__in=sorted(self.workspace_keys))
+
+
+OWNER = Scope(workspace_keys=None, is_owner=True)
