@@ -1,0 +1,120 @@
+"""The words of an archive: card, body and what the summary lost, in one pass over the originals."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from records.tokens import estimate
+
+from .blobs import blob_read
+from .card import Card, CardBuilder
+from .counts import session_events
+from .eventrefs import EventRef, event_refs, mirror_session_id
+from .facts import ArchivedEvent
+from .logs.events import INJECTED, PERSON, Block
+from .lost import CATEGORIES, lost_facts
+from .markdown import CONTEXT_HEADING, BodyWriter, Preface
+from .models import AgentSession, Compaction, SessionFile
+from .queries import event_texts
+
+# What a record's front matter keeps of the losses; the counts are complete.
+_LOST_KEPT, _LOST_CHARACTERS = 12, 160
+
+
+@dataclass(slots=True)
+class ArchiveText:
+    card: Card
+    body: str
+    body_tokens: int
+    lost: dict[str, Any]
+
+
+def archive_text(
+    session: AgentSession,
+    session_id: str,
+    compaction_id: str,
+    dropped: list[EventRef],
+    owned: list[EventRef],
+    compaction: Compaction | None,
+    source: str,
+) -> ArchiveText:
+    """`owned`: the events whose content goes into the body; `dropped`: all that left the window. Memory
+    is bounded by the body's limit, not by how much was dropped."""
+    summary = _summary(session, compaction)
+    preface = Preface(
+        session_id=session_id,
+        compaction_id=compaction_id,
+        seq_start=dropped[0].seq,
+        seq_end=dropped[-1].seq,
+        events=len(dropped),
+        tokens=sum(event.tokens for event in dropped),
+    )
+    writer, card = BodyWriter(preface), CardBuilder()
+    pieces = [writer.head(summary, opaque=bool(compaction and compaction.opaque))]
+    for event in _originals(session, owned):
+        pieces.append(writer.event(event))
+        card.add(event)
+    for event in _said_meanwhile(session, dropped):
+        card.add_context(event)
+    pieces.append(writer.end())
+    has_summary = compaction is not None and compaction.kind == "compaction"
+    lost = lost_facts(card.facts, summary) if has_summary else None
+    pieces[1:1] = [writer.lost(lost) if lost else "", CONTEXT_HEADING]
+    body = "".join(pieces)
+    return ArchiveText(
+        card=card.card(summary=summary, seq_start=preface.seq_start, seq_end=preface.seq_end, source=source),
+        body=body,
+        body_tokens=estimate(body),
+        lost=_lost_kept(lost.to_json()) if lost else {},
+    )
+
+
+def _said_meanwhile(session: AgentSession, dropped: list[EventRef]) -> Iterator[ArchivedEvent]:
+    """What a person said between the first and the last event that left, and what led to it."""
+    said = session_events(session).filter(generation=dropped[0].generation, source=PERSON)
+    within = said.filter(seq__range=(dropped[0].seq, dropped[-1].seq)).order_by("seq")
+    before = said.filter(seq__lt=dropped[0].seq).order_by("-seq")
+    for text in event_texts(session, list(event_refs(within[:3])) or event_refs(before[:1])):
+        event = text.event
+        yield ArchivedEvent(event.seq, event.role, event.source, event.time, text.blocks)
+
+
+def _summary(session: AgentSession, compaction: Compaction | None) -> str:
+    if compaction is None or compaction.summary_seq is None:
+        return ""
+    event = session_events(session).filter(generation=compaction.generation, seq=compaction.summary_seq)
+    for text in event_texts(session, iter(event)):
+        return "\n\n".join(block.text for block in text.blocks if block.kind == "text")
+    return ""
+
+
+def _originals(session: AgentSession, events: list[EventRef]) -> Iterator[ArchivedEvent]:
+    files: dict[int, list[SessionFile]] = {}
+    mirror_id = mirror_session_id(session.session_id, events[0].mirror_id if events else "")
+    for file in SessionFile.objects.filter(session_id=mirror_id):
+        files.setdefault(file.row, []).append(file)
+    for text in event_texts(session, iter(events)):
+        event = text.event
+        blocks = text.blocks
+        if event.source == INJECTED:
+            blocks = [Block("injected")]
+        for file in files.get(event.row, ()):
+            blocks = [*blocks, _file_block(file)]
+        yield ArchivedEvent(event.seq, event.role, event.source, event.time, blocks)
+
+
+def _file_block(file: SessionFile) -> Block:
+    """The content of a file that the event points to, or what is known of it."""
+    name = file.path.rsplit("/", 1)[-1]
+    if file.state != SessionFile.State.KEPT:
+        return Block("file", f"{file.path} ({file.state}, {file.size:,} bytes)", name)
+    data = blob_read(file.sha256)
+    if b"\0" in data[:8192]:
+        return Block("file", f"{file.path} ({len(data):,} bytes, kept as {file.sha256})", name)
+    return Block("tool-result", data.decode("utf-8", "replace"), name)
+
+
+def _lost_kept(lost: dict[str, Any]) -> dict[str, Any]:
+    for name in CATEGORIES:
+        lost[name] = [value[:_LOST_CHARACTERS] for value in lost[name][:_LOST_KEPT]]
+    return lost

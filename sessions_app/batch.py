@@ -1,0 +1,240 @@
+"""Carries out what a reader said: the rows of one stretch of a log, in one transaction."""
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from django.db import connection, transaction
+
+from .blobs import BlobRefused, file_keep
+from .counts import session_counts_save
+from .eventrefs import lanes_of
+from .logs.events import (
+    SHADOWED,
+    CompactionFact,
+    Effect,
+    FileRef,
+    NewEvent,
+    RowWarning,
+    SessionFact,
+    Shadowed,
+)
+from .models import AgentSession, Compaction, Generation, ImportWarning, SessionFile
+
+# Taken from a NewEvent as they are; then what it does not know: session, mirror, generation, record.
+_TAKEN = (
+    "seq", "row", "offset", "length", "part", "type", "role", "source", "time", "tokens", "uid", "ref",
+    "digest", "surface", "shadowed_by", "inherited", "preview",
+)  # fmt: skip
+_taken = attrgetter(*_TAKEN)
+_ADDED = ("session_id", "mirror_id", "generation", "record_id")
+_INSERT_EVENT = (
+    f"INSERT INTO events ({', '.join(chr(34) + name + chr(34) for name in (*_TAKEN, *_ADDED))}) "  # noqa: S608
+    f"VALUES ({', '.join(['%s'] * len((*_TAKEN, *_ADDED)))})"
+)
+_SHADOW = (
+    "UPDATE events SET surface = 'shadowed', shadowed_by = %s "
+    "WHERE session_id = %s AND generation = %s AND seq = %s"
+)
+_FACT_FIELDS = ("title", "model", "context_window", "used_tokens", "parent_id", "relation")
+# An archive is final: what a log says again of a compaction does not take it back.
+_SETTLED = (Compaction.State.ARCHIVED, Compaction.State.INHERITED, Compaction.State.EMPTY)
+
+
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Runs of consecutive numbers as [first, last], order kept."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+def unranged(pairs: Iterable[Iterable[int]]) -> list[int]:
+    return [number for first, last in pairs for number in range(first, last + 1)]
+
+
+class Batch:
+    """Collects effects of one generation; `commit` writes them together with how far it was read.
+
+    `source_path` "": a rebuild, whose warnings were given when the log was read."""
+
+    def __init__(self, session: AgentSession, generation: Generation, root: Path, source_path: str) -> None:
+        self.session, self.generation, self.root, self.source_path = session, generation, root, source_path
+        self.event_total = 0
+        self.warning_total = 0
+        prefix = f"{session.session_id}."
+        self._lanes = {lane.session_id.removeprefix(prefix): lane for lane in lanes_of(session.session_id)}
+        self._lanes[""] = session
+        self._clear()
+
+    def _clear(self) -> None:
+        self._events: list[NewEvent] = []
+        self._places: dict[tuple[str, int], NewEvent] = {}
+        self._shadows: list[tuple[int, str, int, int]] = []
+        self._facts: list[CompactionFact] = []
+        self._session_facts: list[SessionFact] = []
+        self._files: list[FileRef] = []
+        self._warnings: list[RowWarning] = []
+        self._times: dict[str, tuple[int, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @property
+    def sessions(self) -> list[AgentSession]:
+        """The session and its inline sub-agents."""
+        return list(self._lanes.values())
+
+    def add(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case NewEvent():
+                    self._event_add(effect)
+                case Shadowed():
+                    self._shadow_add(effect)
+                case CompactionFact():
+                    self._facts.append(effect)
+                case SessionFact():
+                    self._session_facts.append(effect)
+                case FileRef():
+                    self._files.append(effect)
+                case RowWarning():
+                    self._warnings.append(effect)
+
+    def _event_add(self, event: NewEvent) -> None:
+        self._events.append(event)
+        lane, time = event.lane, event.time
+        self._places[lane, event.seq] = event
+        if time is not None:
+            low, high = self._times.get(lane, (time, time))
+            if time <= low or time >= high:
+                self._times[lane] = (min(low, time), max(high, time))
+
+    def _shadow_add(self, effect: Shadowed) -> None:
+        session_id, number = self._lane(effect.lane).session_id, self.generation.number
+        for seq in effect.seqs:
+            # Most are still waiting to be written; only the others cost an update.
+            if event := self._places.get((effect.lane, seq)):
+                event.surface, event.shadowed_by = SHADOWED, effect.by
+            else:
+                self._shadows.append((effect.by, session_id, number, seq))
+
+    def _event_rows(self) -> Iterator[tuple[Any, ...]]:
+        own, number = self.session.session_id, self.generation.number
+        main = (own, "", number, "")
+        for event in self._events:
+            if event.lane:
+                yield (*_taken(event), self._lane(event.lane).session_id, own, number, "")
+            else:
+                yield _taken(event) + main
+
+    def warn(self, row: int, code: str, message: str) -> None:
+        self._warnings.append(RowWarning(row, code, message))
+
+    def commit(
+        self, *, parsed_bytes: int, parsed_rows: int, reader_state: dict[str, Any], now: int, last: bool
+    ) -> None:
+        """`last`: the pass ends here, so that the sessions' counts are brought up to date as well."""
+        files = [self._file_row(reference) for reference in self._files]
+        generation = self.generation
+        generation.parsed_bytes, generation.parsed_rows = parsed_bytes, parsed_rows
+        generation.reader_state = reader_state
+        self._session_facts_apply()
+        with transaction.atomic():
+            for session in self.sessions:
+                session.save()
+            generation.save()
+            with connection.cursor() as cursor:
+                if self._events:
+                    cursor.executemany(_INSERT_EVENT, list(self._event_rows()))
+                if self._shadows:
+                    cursor.executemany(_SHADOW, self._shadows)
+            for fact in self._facts:
+                self._compaction_save(fact)
+            if files:
+                SessionFile.objects.bulk_create(files, ignore_conflicts=True)
+            if self._warnings and self.source_path:
+                self._warnings_save(now)
+            if last:
+                for session in self.sessions:
+                    session_counts_save(session)
+        self.event_total += len(self._events)
+        self.warning_total += len(self._warnings)
+        self._clear()
+
+    def _warnings_save(self, now: int) -> None:
+        rows = [
+            ImportWarning(
+                path=self.source_path, row=warning.row, code=warning.code, message=warning.message,
+                session_id=self.session.session_id, created_at=now,
+            )
+            for warning in self._warnings
+        ]  # fmt: skip
+        ImportWarning.objects.bulk_create(rows, ignore_conflicts=True)
+
+    def _lane(self, lane: str) -> AgentSession:
+        session = self._lanes.get(lane)
+        if session is None:
+            main = self.session
+            session = self._lanes[lane] = AgentSession(
+                session_id=f"{main.session_id}.{lane}",
+                agent=main.agent,
+                workspace_key=main.workspace_key,
+                cwd=main.cwd,
+                parent_id=main.session_id,
+                relation="subagent",
+                pool_session_id=main.pool_session_id,
+                view_generation=self.generation.number,
+                is_sample=main.is_sample,
+            )
+        return session
+
+    def _session_facts_apply(self) -> None:
+        for fact in self._session_facts:
+            session = self._lane(fact.lane)
+            for name in _FACT_FIELDS:
+                if value := fact.values.get(name):
+                    # A log names its parent once; a source that is known to be a sub-agent stays one.
+                    if name in ("parent_id", "relation") and getattr(session, name):
+                        continue
+                    setattr(session, name, value)
+        for lane, (low, high) in self._times.items():
+            session = self._lane(lane)
+            session.started_at = low if session.started_at is None else min(session.started_at, low)
+            session.last_event_at = (
+                high if session.last_event_at is None else max(session.last_event_at, high)
+            )
+        # Every lane that is spoken of has its session before its events are written.
+        for lane in {fact.lane for fact in self._facts} | {event.lane for event in self._events}:
+            self._lane(lane)
+
+    def _compaction_save(self, fact: CompactionFact) -> None:
+        session_id = self._lane(fact.lane).session_id
+        state = fact.state
+        if state == Compaction.State.READY and not fact.dropped:
+            state = Compaction.State.EMPTY
+        known = Compaction.objects.filter(session_id=session_id, compaction_id=fact.compaction_id).first()
+        row = known or Compaction(session_id=session_id, compaction_id=fact.compaction_id[:200])
+        if known is None or known.state not in _SETTLED:
+            row.state = state
+        for name in (
+            "kind", "at_seq", "summary_seq", "origin_session_id", "trigger", "tokens_before", "tokens_after",
+            "provider", "model", "confirmed", "opaque", "time", "missing",
+        ):  # fmt: skip
+            setattr(row, name, getattr(fact, name))
+        row.dropped = ranges(fact.dropped)
+        row.generation = self.generation.number
+        row.save()
+
+    def _file_row(self, reference: FileRef) -> SessionFile:
+        row = SessionFile(session=self.session, path=reference.path, row=reference.row)
+        try:
+            row.sha256, row.size = file_keep(reference.path, self.root)
+            row.state = SessionFile.State.KEPT
+        except BlobRefused as refused:
+            row.state, row.size = refused.state, refused.size
+        return row

@@ -1,0 +1,45 @@
+"""What a `memory` subcommand says: as JSON, as lines for people, or as bytes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(slots=True)
+class Answer:
+    data: dict[str, Any] = field(default_factory=dict)
+    lines: Iterable[str] = ()
+    raw: Iterable[bytes] | None = None
+
+
+class Refused(Exception):
+    """The message says what to do instead."""
+
+
+def when(milliseconds: int | None) -> str:
+    """Local time to the minute."""
+    if milliseconds is None:
+        return "-"
+    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+
+
+def size(number: int) -> str:
+    """12,300 -> 12.3k."""
+    if number < 1_000:
+        return str(number)
+    if number < 1_000_000:
+        return f"{number / 1_000:.1f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def span(text: str) -> tuple[int, int]:
+    """`12-40` or `12`. Raises Refused."""
+    first, dash, last = text.partition("-")
+    try:
+        pair = int(first), int(last if dash else first)
+    except ValueError:
+        raise Refused(f"{text!r} is no range: write A-B, or A alone.") from None
+    if pair[0] < 0 or pair[1] < pair[0]:
+        raise Refused(f"{text!r} is no range: the first must not lie behind the last.")
+    return pair

@@ -1,0 +1,68 @@
+"""Does a log go on where its mirror ends? Agents rewrite, truncate, copy and compress their logs."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from .logs.streams import StreamDamaged, read_stream
+from .mirror import Mirror, generations
+from .models import AgentSession, Generation
+
+_COMPARED = 64 * 1024
+
+
+def generation_for(session: AgentSession, folder: Path, path: Path) -> Generation | None:
+    """The generation that a source continues, a new one if it continues none; None when all of it is
+    mirrored already (an older copy of the same log)."""
+    # Those on disk count too: rows may be missing after a rebuild that was cut short.
+    rows = {generation.number: generation for generation in session.generations.all()}
+    numbers = {*generations(folder), *rows}
+    for number in sorted(numbers, reverse=True):
+        match _relation(path, Mirror(folder, number)):
+            case "continues":
+                return rows.get(number) or Generation.objects.create(session=session, number=number)
+            case "contained":
+                return None
+    number = max(numbers) + 1 if numbers else 0
+    if number:
+        session.view_generation = number
+        session.save(update_fields=["view_generation"])
+    return Generation.objects.create(session=session, number=number)
+
+
+def _relation(path: Path, mirror: Mirror) -> str:
+    """`continues`: the source begins with all that is mirrored (compared at both ends); `contained`:
+    it is shorter and all of it is mirrored; `other`."""
+    length = mirror.length
+    compared = min(_COMPARED, length)
+    head = _take(path, 0, compared)
+    if head != mirror.read(0, len(head)):
+        return "other"
+    end = _take(path, length - compared, compared) if len(head) == compared else b""
+    if len(end) == compared:
+        return "continues" if end == mirror.read(length - compared, compared) else "other"
+    return "contained" if _is_prefix(path, mirror) else "other"
+
+
+def _take(path: Path, start: int, length: int) -> bytes:
+    data = b""
+    for chunk in _readable(path, start) if length else ():
+        data += chunk
+        if len(data) >= length:
+            break
+    return data[:length]
+
+
+def _is_prefix(path: Path, mirror: Mirror) -> bool:
+    offset = 0
+    for chunk in _readable(path, 0):
+        if mirror.read(offset, len(chunk)) != chunk:
+            return False
+        offset += len(chunk)
+    return True
+
+
+def _readable(path: Path, start: int) -> Iterator[bytes]:
+    # A damaged compressed log is compared as far as it can be read; reading it says what is wrong.
+    with suppress(StreamDamaged):
+        yield from read_stream(path, start=start)

@@ -1,0 +1,116 @@
+"""`manage.py memory …`: everything a person may do, from the command line."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from records.models import Record
+from records.services import Unreadable
+from records.trash import BundleError
+from sessions_app.cli import records, sessions
+from sessions_app.cli.answer import Answer, Refused
+from sessions_app.levels import LevelSticky, SessionForgotten
+from sessions_app.management.store import StoreCommand
+from sessions_app.mirror import MirrorDamaged
+from sessions_app.originals import NoOriginal
+from sessions_app.queries import SessionNotFound
+
+_REFUSALS = (
+    Refused, SessionNotFound, SessionForgotten, NoOriginal, LevelSticky, MirrorDamaged, Unreadable, BundleError,
+    FileNotFoundError,
+)  # fmt: skip
+
+
+class Command(StoreCommand):
+    help = "List, open and read what is archived; switch levels; pause; forget, with preview and undo."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+        def add(name: str, run: Callable[[dict[str, Any]], Answer], text: str) -> ArgumentParser:
+            command: ArgumentParser = commands.add_parser(name, help=text, description=text)
+            command.add_argument("--json", action="store_true", help="one JSON object")
+            command.set_defaults(run=run)
+            return command
+
+        listing = add("list", records.listing, "records, the newest first")
+        listing.add_argument("--workspace", metavar="DIR")
+        listing.add_argument("--session", metavar="ID")
+        listing.add_argument("--kind", action="append")
+        listing.add_argument("--status", action="append")
+        listing.add_argument("--text", help="words in title, summary or use_when")
+        listing.add_argument("--offset", type=int, default=0)
+        listing.add_argument("--limit", type=int, default=50)
+
+        found = add("sessions", sessions.sessions, "sessions that were read")
+        found.add_argument("--workspace", metavar="DIR")
+        found.add_argument("--limit", type=int, default=100)
+
+        opened = add("open", records.opened, "a record's text, or the original rows behind it")
+        opened.add_argument("id")
+        opened.add_argument("--original", action="store_true", help="the log's rows, byte for byte")
+        opened.add_argument("--offset", type=int, default=0, help="characters; with --original bytes")
+        opened.add_argument("--limit", type=int, help="characters; with --original bytes")
+
+        read = add("read", sessions.read, "a session's log: rows as they stood, or events as text")
+        read.add_argument("session", metavar="SESSION", help="id, its beginning, or the path of its log")
+        read.add_argument("--seq", metavar="A-B", help="events")
+        read.add_argument("--rows", metavar="A-B", help="lines of the log, from 0")
+        read.add_argument("--raw", action="store_true", help="exactly the original bytes of those rows")
+        read.add_argument("--generation", type=int, help="an older version of a rewritten log")
+
+        add("levels", sessions.levels, "folders that agents worked in, and which are switched on")
+
+        level = add("level", sessions.level, "switch L2 or L3 on, for a session or for a folder's sessions")
+        level.add_argument("session", nargs="?", metavar="SESSION")
+        level.add_argument("levels", nargs="+", choices=("l2", "l3", "off"),
+                           help="off: only to take a folder's default back")  # fmt: skip
+        level.add_argument("--workspace", metavar="DIR")
+
+        pause = add("pause", sessions.pause, "read and archive nothing more: all, a folder or a session")
+        pause.add_argument("session", nargs="?", metavar="SESSION")
+        pause.add_argument("--workspace", metavar="DIR")
+        pause.add_argument("--resume", action="store_true")
+
+        add("status", sessions.status, "where the store lies and what is in it")
+
+        forget = add("forget", records.forget, "move records or a whole session to the trash")
+        forget.add_argument("ids", nargs="*", metavar="ID")
+        forget.add_argument("--session", metavar="ID")
+        forget.add_argument("--yes", action="store_true", help="do it; without it only a preview is shown")
+
+        trash = add("trash", records.trash, "what was forgotten: list, restore, purge")
+        trash.add_argument("action", choices=("list", "restore", "purge"), nargs="?", default="list")
+        trash.add_argument("bundle", nargs="?")
+        trash.add_argument("--yes", action="store_true", help="purge for good")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            answer: Answer = options["run"](options)
+            if answer.raw is not None:
+                self._write_bytes(answer.raw)
+            elif options["json"]:
+                self.stdout.write(json.dumps(answer.data, ensure_ascii=False))
+            else:
+                for line in answer.lines:
+                    self.stdout.write(line)
+        except Record.DoesNotExist:
+            raise CommandError("No such record. `manage.py memory list` shows what there is.") from None
+        except _REFUSALS as error:
+            raise CommandError(str(error)) from error
+        except BrokenPipeError:
+            # `memory read … | head` closed the pipe.
+            return
+
+    def _write_bytes(self, pieces: Any) -> None:
+        out = getattr(self.stdout._out, "buffer", None)
+        for piece in pieces:
+            if out:
+                out.write(piece)
+            else:
+                self.stdout.write(piece.decode("utf-8", "replace"), ending="")
+        if out:
+            out.flush()

@@ -1,0 +1,43 @@
+"""`manage.py reindex`: the database anew from the files."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from records.ids import workspace_key
+from records.maintenance.reindex import records_reindex
+from sessions_app.archiving import homes_discover
+from sessions_app.locks import archive_lock
+from sessions_app.management.store import StoreCommand
+from sessions_app.rebuild import sessions_rebuild
+
+
+class Command(StoreCommand):
+    help = (
+        "Rebuild records, sources, sessions, events, archives and totals from the files under MEMEX_HOME. "
+        "What was forgotten stays forgotten; people, switches' history, receipts and read counts are kept."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--workspace", type=Path, metavar="DIR", help="only this folder's")
+        parser.add_argument("--json", action="store_true", help="end with one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder = options["workspace"]
+        key = workspace_key(str(folder.expanduser().absolute()), "") if folder else None
+        with archive_lock():
+            records = records_reindex(key)
+            sessions = sessions_rebuild(key)
+        if key is None:
+            homes_discover()
+        if options["json"]:
+            self.stdout.write(json.dumps({"records": asdict(records), "sessions": asdict(sessions)}))
+            return
+        self.stdout.write(
+            f"{records.found} record files: {records.added} added, {records.changed} changed, "
+            f"{records.removed} removed, {records.unreadable} unreadable; {sessions.sessions} sessions, "
+            f"{sessions.events} events, {sessions.archived_compactions} archives, "
+            f"{sessions.l1_evictions} evictions."
+        )

@@ -1,0 +1,87 @@
+"""What there is, for the first visit, `memory levels` and `memory status`."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from records.home import home
+from records.ids import workspace_key
+
+from .models import AgentSession, Compaction, ImportWarning, Receipt, SessionSettings, Source
+from .sessionfile import session_folders
+from .workspaces import workspace_default, workspaces_read
+
+
+@dataclass(slots=True)
+class WorkspaceRow:
+    """A folder that agents were started in. Sub-agents are not counted."""
+
+    key: str
+    cwd: str
+    agents: list[str] = field(default_factory=list)
+    sessions: int = 0
+    on: int = 0
+    bytes: int = 0
+    latest_ns: int = 0
+    levels: str = "off"
+    is_sample: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "workspaceKey": self.key, "cwd": self.cwd, "agents": self.agents, "sessions": self.sessions,
+            "sessionsOn": self.on, "bytes": self.bytes, "levels": self.levels, "sample": self.is_sample,
+        }  # fmt: skip
+
+
+def workspaces_found() -> list[WorkspaceRow]:
+    """The folders of every log that is known, the latest first."""
+    rows: dict[str, WorkspaceRow] = {}
+    seen: set[str] = set()
+    switched = {
+        session_id
+        for session_id, l2, l3 in SessionSettings.objects.values_list("session_id", "l2", "l3")
+        if l2 or l3
+    }
+    for source in Source.objects.exclude(relation="subagent").order_by("-mtime_ns"):
+        key = workspace_key(source.cwd, source.session_id)
+        row = rows.setdefault(key, WorkspaceRow(key, source.cwd, is_sample=source.is_sample))
+        row.bytes += source.size
+        row.latest_ns = max(row.latest_ns, source.mtime_ns)
+        if source.agent not in row.agents:
+            row.agents.append(source.agent)
+        if source.session_id not in seen:
+            seen.add(source.session_id)
+            row.sessions += 1
+            row.on += source.session_id in switched
+    for row in rows.values():
+        default = workspace_default(row.key)
+        names = [name for name, on in zip(("L2", "L3"), default or (), strict=False) if on]
+        row.levels = "+".join(names) or ("some" if row.on else "off")
+    return list(rows.values())
+
+
+def store_status() -> dict[str, Any]:
+    """Figures of the whole store; constant queries."""
+    state = Compaction.State
+    states = list(Compaction.objects.filter(kind="compaction").values_list("state", flat=True))
+    return {
+        "home": str(home()),
+        "sources": Source.objects.count(),
+        "sessions": AgentSession.objects.count(),
+        "sessionsOn": SessionSettings.objects.count(),
+        "archived": states.count(state.ARCHIVED),
+        "waiting": states.count(state.READY) + states.count(state.PENDING),
+        "receipts": Receipt.objects.filter(delivered_at=None).count(),
+        "warnings": ImportWarning.objects.count(),
+        "mirrorBytes": sum(mirror_bytes().values()),
+        "paused": workspaces_read()["paused"],
+    }
+
+
+def mirror_bytes() -> dict[str, int]:
+    """Bytes on disk of the mirrors, by workspace key."""
+    found: dict[str, int] = {}
+    for folder, data in session_folders():
+        kept = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+        key = data.get("workspace_key", folder.parent.name)
+        found[key] = found.get(key, 0) + kept
+    return found

@@ -1,0 +1,94 @@
+"""Reads of sessions, their events and compactions."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from .counts import session_events
+from .eventrefs import EventRef, mirror_session_id
+from .levels import Levels, levels_of
+from .logs import registry
+from .logs.events import Block
+from .mirror import Mirror
+from .models import AgentSession, Compaction, Event, Source
+from .sessionfile import session_folder
+
+
+class SessionNotFound(LookupError):
+    """No session, or more than one, under the given id, id prefix or log path."""
+
+
+@dataclass(slots=True)
+class EventText:
+    """An event with its whole content, read from the mirror."""
+
+    event: Event | EventRef
+    raw: bytes
+    blocks: list[Block]
+
+
+def session_get(name: str) -> AgentSession:
+    """By id, by the path of its log, or by the beginning of an id if only one begins so."""
+    exact = AgentSession.objects.filter(session_id=name).first()
+    if exact:
+        return exact
+    by_path = Source.objects.filter(path=name).values_list("session_id", flat=True).first()
+    found = list(
+        AgentSession.objects.filter(session_id=by_path)
+        if by_path
+        else AgentSession.objects.filter(session_id__startswith=name).order_by("session_id")[:6]
+    )
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise SessionNotFound(f"No session {name!r} has been read. `manage.py memory sessions` lists them.")
+    raise SessionNotFound(f"{name!r} may be any of {', '.join(row.session_id for row in found)}.")
+
+
+def session_levels(session: AgentSession) -> Levels:
+    return levels_of(session.pool_session_id, session.workspace_key)
+
+
+def session_mirror(session: AgentSession, generation: int) -> Mirror:
+    return mirror_of(session.session_id, generation)
+
+
+def mirror_of(session_id: str, generation: int) -> Mirror:
+    """Raises SessionNotFound."""
+    key = AgentSession.objects.filter(session_id=session_id).values_list("workspace_key", flat=True).first()
+    if key is None:
+        raise SessionNotFound(f"No session {session_id!r}.")
+    return Mirror(session_folder(key, session_id), generation)
+
+
+def rows_read(session: AgentSession, first: int, last: int, generation: int | None = None) -> Iterator[bytes]:
+    """The original bytes of these rows, each once and with its line end. Of an inline sub-agent: rows of
+    the log that it stands in."""
+    elsewhere = session_events(session).exclude(mirror_id="").values_list("mirror_id", flat=True).first()
+    owner = elsewhere or session.session_id
+    number = session.view_generation if generation is None else generation
+    yield from mirror_of(owner, number).rows(first, last)
+
+
+def events_read(session: AgentSession, first: int, last: int) -> Iterator[EventText]:
+    """Events by seq, with their content."""
+    events = session_events(session).filter(seq__range=(first, last)).order_by("seq")
+    yield from event_texts(session, events.iterator(2_000))
+
+
+def event_texts(session: AgentSession, events: Iterable[Event | EventRef]) -> Iterator[EventText]:
+    blocks_of = registry.format_of(session.agent).blocks
+    mirrors: dict[tuple[str, int], Mirror] = {}
+    for event in events:
+        place = (event.mirror_id, event.generation)
+        mirror = mirrors.get(place)
+        if mirror is None:
+            owner = mirror_session_id(session.session_id, event.mirror_id)
+            mirror = mirrors[place] = mirror_of(owner, event.generation)
+        raw = mirror.read(event.offset, event.length)
+        yield EventText(event, raw, blocks_of(raw, event.part))
+
+
+def compactions_of(session: AgentSession) -> QuerySet[Compaction]:
+    return Compaction.objects.filter(session_id=session.session_id).order_by("at_seq")

@@ -1,0 +1,142 @@
+"""Sessions, events and archive rows anew from the mirrors and record files: `reindex`, and undo."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from records.models import Record
+from records.tombstones import is_forgotten
+
+from . import sessionfile
+from .archive import rows_relink, session_archive
+from .eventrefs import with_lanes
+from .ingest import ownership_transfer, session_reparse
+from .mirror import generations
+from .models import (
+    AgentSession,
+    ArchivedCompaction,
+    Event,
+    L1Eviction,
+    SessionFile,
+    SessionSettings,
+    Source,
+)
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    sessions: int = 0
+    events: int = 0
+    archived_compactions: int = 0
+    l1_evictions: int = 0
+
+
+def sessions_rebuild(workspace_key: str | None = None) -> Rebuilt:
+    """The record rows must be right already. The caller holds the archive lock."""
+    result = Rebuilt()
+    folders = [
+        (folder, data)
+        for folder, data in sessionfile.session_folders()
+        if not is_forgotten("session", data["session_id"])
+        and (workspace_key is None or data.get("workspace_key") == workspace_key)
+    ]
+    kept = [data["session_id"] for _, data in folders]
+    stale = AgentSession.objects.exclude(session_id__in=kept)
+    if workspace_key:
+        stale = stale.filter(workspace_key=workspace_key)
+    sessions_delete(stale.values_list("session_id", flat=True))
+    for folder, data in folders:
+        session_rebuild(folder, data)
+        result.sessions += 1
+    archives_relink(with_lanes(kept))
+    result.events = Event.objects.filter(session_id__in=with_lanes(kept)).count()
+    result.archived_compactions = ArchivedCompaction.objects.count()
+    result.l1_evictions = L1Eviction.objects.count()
+    return result
+
+
+def session_rebuild(folder: Path, data: dict[str, Any]) -> None:
+    """The rows of one session from its folder."""
+    session_id = data["session_id"]
+    with transaction.atomic():
+        if "levels_updated_at" in data:
+            SessionSettings.objects.update_or_create(
+                session_id=session_id,
+                defaults={
+                    "l2": int(data.get("l2", 0)),
+                    "l3": int(data.get("l3", 0)),
+                    "updated_at": data["levels_updated_at"],
+                },
+            )
+        if "agent" not in data:
+            return  # switched on, and nothing read yet
+        sessions_delete(with_lanes([session_id]))
+        session = AgentSession.objects.create(
+            session_id=session_id,
+            agent=data["agent"],
+            workspace_key=data["workspace_key"],
+            cwd=data["cwd"],
+            parent_id=data["parent_id"],
+            relation=data["relation"],
+            pool_session_id=data["pool_session_id"],
+            is_sample=data["is_sample"],
+            view_generation=data["view_generation"],
+            ended_at=data["ended_at"],
+        )
+        SessionFile.objects.bulk_create(
+            SessionFile(session=session, path=path, **values) for path, values in data["files"].items()
+        )
+        for path, values in data.get("sources", {}).items():
+            Source.objects.update_or_create(
+                path=path,
+                defaults={
+                    **values,
+                    "agent": data["agent"],
+                    "session_id": session_id,
+                    "is_sample": data["is_sample"],
+                    "read_size": values["size"],
+                    "read_mtime_ns": values["mtime_ns"],
+                },
+            )
+    for number in generations(folder):
+        session_reparse(session, folder, number)
+
+
+def sessions_delete(session_ids: Iterable[str]) -> None:
+    """The rows of these sessions, switches, sources and receipts excepted."""
+    session_ids = list(session_ids)
+    Event.objects.filter(session_id__in=session_ids).delete()
+    AgentSession.objects.filter(session_id__in=session_ids).delete()
+    ArchivedCompaction.objects.filter(session_id__in=session_ids).delete()
+    L1Eviction.objects.filter(session_id__in=session_ids).delete()
+
+
+def archives_relink(session_ids: Iterable[str]) -> None:
+    """Archive rows, what each record owns, and the state of compactions, from the records: what the
+    archive pass would write, without writing a record."""
+    session_ids = list(session_ids)
+    views = dict(
+        AgentSession.objects.filter(session_id__in=session_ids).values_list("session_id", "view_generation")
+    )
+    records = Record.objects.filter(provenance__sessionId__in=session_ids, provenance__has_key="rows")
+    for record in records.order_by("created_at", "id").iterator(200):
+        given = record.provenance
+        # Closing archives first: a later compaction owns only what they did not. And what a rewritten
+        # log no longer says can only be had from the record.
+        mirror_id = given.get("mirrorSessionId") or given["sessionId"]
+        if given["source"] == "session-end" or given["generation"] < views.get(mirror_id, 0):
+            rows_relink(record)
+    sessions = AgentSession.objects.filter(session_id__in=session_ids)
+    for session in sorted(sessions, key=parents_first):
+        with transaction.atomic():
+            if session.view_generation:
+                ownership_transfer(session, session.view_generation)
+            session_archive(session, now=0, link_only=True)
+
+
+def parents_first(session: AgentSession) -> tuple[int, int, str]:
+    order = {"": 0, "fork": 1, "subagent": 2}
+    return order.get(session.relation, 0), session.started_at or 0, session.session_id

@@ -1,0 +1,130 @@
+"""The store's one background worker: follows agents' logs and archives, inside the server or alone.
+
+Whoever holds the lease in the database works; the others look again every few seconds and take over when
+its heartbeat stops.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.db import close_old_connections, transaction
+from watchfiles import watch
+
+from .archiving import archive_run
+from .discovery import home_files
+from .jobs import job_next, job_run, jobs_abandoned
+from .models import Lease
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 10
+# A holder that was not heard of for this long is gone.
+_LOST_MS = 3 * HEARTBEAT_SECONDS * 1000
+# A whole pass as well, whatever the watcher says: it is a hint, the scan is the truth.
+_FULL_PASS_SECONDS = 300
+_LEASE = "archive"
+
+
+def _holder() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def lease_take(now: int) -> bool:
+    """Takes the lease, or keeps it; False while somebody else holds it."""
+    holder = _holder()
+    with transaction.atomic():
+        lease = Lease.objects.filter(name=_LEASE).first()
+        if lease and lease.holder != holder and now - lease.heartbeat_at < _LOST_MS:
+            return False
+        Lease.objects.update_or_create(name=_LEASE, defaults={"holder": holder, "heartbeat_at": now})
+    return True
+
+
+def lease_drop() -> None:
+    Lease.objects.filter(name=_LEASE, holder=_holder()).delete()
+
+
+def start(stop: threading.Event) -> None:
+    """Works until `stop` is set. Nothing that goes wrong in a pass ends it."""
+    try:
+        while not stop.is_set():
+            close_old_connections()
+            if not _lease_try():
+                stop.wait(HEARTBEAT_SECONDS / 2)
+                continue
+            _work(stop)
+    finally:
+        lease_drop()
+        close_old_connections()
+
+
+def _lease_try() -> bool:
+    try:
+        return lease_take(int(time.time() * 1000))
+    except Exception:
+        log.exception("The worker's lease could not be renewed")
+        return False
+
+
+def _work(stop: threading.Event) -> None:
+    """Holds the lease: one full pass, then what changes, until the lease is lost or a full pass is due."""
+    jobs_abandoned()
+    archive_quietly(None, stop)
+    due = time.monotonic() + _FULL_PASS_SECONDS
+    beat = time.monotonic() + HEARTBEAT_SECONDS
+    for changed in _changes(stop):
+        if changed and settings.MEMEX_AUTO_ARCHIVE:
+            archive_quietly(sorted(changed), stop)
+        while (job := job_next()) and not stop.is_set():
+            job_run(job, stop.is_set)
+        if time.monotonic() > due:
+            return
+        if time.monotonic() > beat:
+            if not _lease_try():
+                return
+            beat = time.monotonic() + HEARTBEAT_SECONDS
+
+
+def _changes(stop: threading.Event) -> Iterator[set[Path]]:
+    """Log files that changed, a set at a time; an empty set every second."""
+    roots = [root for root in watched_folders() if root.is_dir()]
+    if not roots:
+        while not stop.wait(1):
+            yield set()
+        return
+    for changes in watch(
+        *roots, stop_event=stop, rust_timeout=1_000, yield_on_timeout=True, debounce=400, step=100,
+        raise_interrupt=False,
+    ):  # fmt: skip
+        wanted = {Path(path) for _, path in changes}
+        if wanted:
+            known = {path for agent in settings.AGENT_HOMES for path in home_files(agent)}
+            wanted &= known
+        yield wanted
+
+
+def watched_folders() -> list[Path]:
+    homes = settings.AGENT_HOMES
+    return [
+        homes["claude-code"] / "projects",
+        homes["codex"] / "sessions",
+        homes["codex"] / "archived_sessions",
+        homes["dsh"] / "sessions",
+    ]
+
+
+def archive_quietly(paths: list[Path] | None, stop: threading.Event) -> None:
+    try:
+        result = archive_run(paths, say=log.warning, stopped=stop.is_set, watched=True)
+    except Exception:
+        # Whatever it was, the next change or the next full pass tries again.
+        log.exception("An archive pass failed")
+        return
+    if result.archived or result.closing:
+        log.info("Archived %d compactions, %d closing archives", result.archived, result.closing)
