@@ -81,7 +81,9 @@ class Record(models.Model):
         db_table = "records"
         indexes: ClassVar = [
             models.Index(fields=["workspace_key", "kind", "status", "updated_at"], name="records_ws_index"),
-            models.Index(fields=["workspace_key", "scope", "session_id", "updated_at"], name="records_scope_index"),
+            models.Index(
+                fields=["workspace_key", "scope", "session_id", "updated_at"], name="records_scope_index"
+            ),
             models.Index(fields=["created_at"], name="records_created_index"),
             models.Index(fields=["updated_at", "id"], name="records_updated_index"),
         ]
@@ -107,7 +109,8 @@ class PoolTotal(models.Model):
         db_table = "pool_totals"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["workspace_key", "scope", "session_id", "kind", "status", "cold"], name="pool_total_key"
+                fields=["workspace_key", "scope", "session_id", "kind", "status", "cold"],
+                name="pool_total_key",
             )
         ]
 

@@ -21,7 +21,7 @@ from .fields import (
     coerce,
 )
 from .ids import is_record_id
-from .tokens import estimate
+from .tokens import estimate_bytes
 
 
 class NewerSchemaError(ValueError):
@@ -39,7 +39,8 @@ class RecordDraft:
     title: str
     trust: str
     created_at: int
-    body: str
+    # Bytes are UTF-8, as from a caller that has megabytes of it.
+    body: str | bytes
     workspace: str = ""
     session_id: str = ""
     summary: str = ""
@@ -61,10 +62,16 @@ class RecordDraft:
     id_at: Callable[[int], str] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in (*TEXTS, "body"):
+        for name in TEXTS:
             setattr(self, name, header.clean(getattr(self, name)))
-        self.tokens = self.tokens or max(1, estimate(self.body))
+        if isinstance(self.body, str):
+            self.body = header.clean(self.body)
+        self.tokens = self.tokens or max(1, estimate_bytes(self.body_bytes))
         self.updated_at = self.updated_at or self.created_at
+
+    @property
+    def body_bytes(self) -> bytes:
+        return self.body.encode() if isinstance(self.body, str) else self.body
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ def check_card(fields: Mapping[str, Any]) -> None:
 
 def render(draft: RecordDraft) -> bytes:
     fields = {name: getattr(draft, name) for name in FIELDS}
-    return f"---\n{header.dump(fields | draft.extra)}---\n\n".encode() + draft.body.encode()
+    return f"---\n{header.dump(fields | draft.extra)}---\n\n".encode() + draft.body_bytes
 
 
 def body_of(data: bytes) -> bytes:

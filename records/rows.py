@@ -17,7 +17,7 @@ from .models import Record
 from .models import Scope as Pool
 from .places import Content, Place
 from .recordfile import ParsedFile, RecordDraft, parse
-from .tokens import estimate
+from .tokens import estimate_bytes
 from .totals import Key, total_key, totals_apply
 
 # Values by the names that Record's attributes have.
@@ -101,7 +101,7 @@ def _with_defaults(parsed: ParsedFile, place: Place, content: Content, known: Ro
         "trust": "derived",
         "confidence": None,
         "slot": "",
-        "tokens": max(1, estimate(body)),
+        "tokens": _tokens(parsed.body),
         "tags": {},
         "entities": [],
         "sources": [],
@@ -155,7 +155,7 @@ def _row(fields: Mapping[str, Any], *, place: Place, data: bytes, abstract: str)
 
 
 def _tokens(body: bytes) -> int:
-    return max(1, estimate(body.decode("utf-8", "replace")))
+    return max(1, estimate_bytes(body))
 
 
 def first_text(body: str, limit: int = ABSTRACT_MAX) -> str:

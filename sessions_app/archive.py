@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from records import ids
 from records.models import Record
@@ -25,14 +25,12 @@ from .counts import session_counts_save, session_events
 from .eventrefs import EventRef, event_refs, events_of_mirror, mirror_session_id, refs_by_seq
 from .levels import Levels, default_adopt, levels_of
 from .logs.events import INJECTED
-from .models import AgentSession, ArchivedCompaction, Compaction, Event, L1Eviction, Receipt, Surface
+from .models import AgentSession, ArchivedCompaction, Compaction, L1Eviction, Receipt, Surface
 
 # A boundary that no summary follows is archived all the same after this long (spec: 10 minutes).
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
 # Ids that agents draw at random and a copied log keeps; shorter ones may be a session's own counting.
 _GLOBALLY_UNIQUE = 32
-# In one IN (…): SQLite allows 250,000, PostgreSQL's planner is happier with less.
-_PARAMETERS = 5_000
 _HOUR_MS = 3600 * 1000
 
 
@@ -269,7 +267,6 @@ def _draft(plan: _Plan, levels: Levels, text: ArchiveText) -> RecordDraft:
         trust="derived",
         confidence=None,
         slot="",
-        tokens=text.body_tokens,
         tags=text.card.tags,
         entities=[],
         sources=[{"session_id": plan.origin_id, "kind": "session"}],
@@ -373,7 +370,6 @@ def rows_relink(record: Record) -> None:
 
 
 def _own(events: Iterable[EventRef], record_id: str) -> None:
-    keys = [event.pk for event in events if not event.record_id]
-    for start in range(0, len(keys), _PARAMETERS):
-        unowned = Event.objects.filter(pk__in=keys[start : start + _PARAMETERS], record_id="")
-        unowned.update(record_id=record_id)
+    rows = [(record_id, event.pk) for event in events if not event.record_id]
+    with connection.cursor() as cursor:
+        cursor.executemany("UPDATE events SET record_id = %s WHERE id = %s AND record_id = ''", rows)

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from records.tokens import estimate
-
 from .blobs import blob_read
 from .card import Card, CardBuilder
 from .counts import session_events
@@ -24,8 +22,7 @@ _LOST_KEPT, _LOST_CHARACTERS = 12, 160
 @dataclass(slots=True)
 class ArchiveText:
     card: Card
-    body: str
-    body_tokens: int
+    body: bytes
     lost: dict[str, Any]
 
 
@@ -60,11 +57,11 @@ def archive_text(
     has_summary = compaction is not None and compaction.kind == "compaction"
     lost = lost_facts(card.facts, summary) if has_summary else None
     pieces[1:1] = [writer.lost(lost) if lost else "", CONTEXT_HEADING]
-    body = "".join(pieces)
+    # Piece by piece: joined as text they would take four bytes a character as soon as one is wide.
+    body = b"".join(piece.encode("utf-8", "replace") for piece in pieces)
     return ArchiveText(
         card=card.card(summary=summary, seq_start=preface.seq_start, seq_end=preface.seq_end, source=source),
         body=body,
-        body_tokens=estimate(body),
         lost=_lost_kept(lost.to_json()) if lost else {},
     )
 

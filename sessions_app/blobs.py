@@ -9,6 +9,8 @@ from records.files import write_atomic
 from records.home import blobs_dir
 
 MAX_BYTES = 100 * 1024 * 1024
+# Where agents put what they spill. A log may have been written by anybody: nothing else is followed.
+_FOLDERS = {"tool-results", "attachments"}
 
 
 class BlobRefused(Exception):
@@ -25,8 +27,8 @@ def blob_path(sha256: str) -> Path:
 
 def file_keep(path: str, root: Path) -> tuple[str, int]:
     """Copies a file below `root` into the store; (sha256, size). Raises BlobRefused."""
-    full = Path(os.path.realpath(root / path))
-    if not full.is_relative_to(os.path.realpath(root)):
+    full, top = Path(os.path.realpath(root / path)), os.path.realpath(root)
+    if not full.is_relative_to(top) or not _FOLDERS.intersection(full.relative_to(top).parts[:-1]):
         raise BlobRefused("outside")
     try:
         handle = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -78,16 +78,18 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     folder = sessionfile.session_folder(session.workspace_key, session.session_id)
     generation = generation_for(session, folder, path)
     result = Ingested(sessions=[session.session_id])
+    whole = True
     if generation is not None:
         batch = Batch(session, generation, agent_root(source.agent, path), source.path)
         stretch = _Stretch(source, session, generation, batch)
         with MirrorWriter(folder, generation.number) as writer:
-            stretch.read(writer, path, take_torn_tail=take_torn_tail)
+            whole = stretch.read(writer, path, take_torn_tail=take_torn_tail)
         result.events, result.warnings = batch.event_total, batch.warning_total
         result.sessions = [row.session_id for row in batch.sessions]
         if generation.number:
             ownership_transfer(session, generation.number)
-    source.read_size, source.read_mtime_ns = source.size, source.mtime_ns
+    if whole:
+        source.read_size, source.read_mtime_ns = source.size, source.mtime_ns
     session_file_refresh(session, folder, source)
     source.save(update_fields=["read_size", "read_mtime_ns"])
     return result
@@ -119,7 +121,8 @@ class _Stretch:
             head, generation.reader_state or None, _known(session, generation.number)
         )
 
-    def read(self, writer: MirrorWriter, path: Path, *, take_torn_tail: bool) -> None:
+    def read(self, writer: MirrorWriter, path: Path, *, take_torn_tail: bool) -> bool:
+        """False when a last line that is not complete was left for later."""
         self.writer = writer
         try:
             tail = self.read_chunks(read_stream(path, start=self.offset))
@@ -130,6 +133,7 @@ class _Stretch:
             writer.append(self.offset, tail)
             self.batch.warn(self.number, "torn", "the last line is not complete")
         self.commit(last=True)
+        return take_torn_tail or not tail
 
     def read_chunks(self, chunks: Iterator[bytes]) -> bytes:
         """Reads whole rows, and a last one that is complete but for its b"\\n"; gives back what is left."""
