@@ -24,7 +24,8 @@ from .logs import registry
 from .logs.events import Head, Known, Reader
 from .logs.rows import Row, RowSplitter, decode
 from .logs.streams import StreamDamaged, read_stream
-from .mirror import Mirror, MirrorWriter
+from .mirror import Mirror
+from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, SessionFile, Source
 
 _STRETCH_EVENTS, _STRETCH_BYTES = 8_000, 16 * 1024 * 1024

@@ -259,7 +259,8 @@ _HEADING_WORDS = ("[#", "Archived context", "Lost by", "Summary")
 
 def escaped(text: str) -> str:
     """`text` with a backslash before each line that could pass for one of this body's headings."""
-    if not any(word in text for word in _HEADING_WORDS):
+    # Most text has no "##" at all, which one fast search tells.
+    if "##" not in text or not any(word in text for word in _HEADING_WORDS):
         return text
     return _OWN_HEADING.sub(r"\1\2\\", text)
 

@@ -11,7 +11,8 @@ from records.models import Record
 from records.tombstones import is_forgotten
 
 from . import sessionfile
-from .archive import rows_relink, session_archive
+from .archive import session_archive
+from .archiverows import rows_relink
 from .eventrefs import with_lanes
 from .ingest import ownership_transfer, session_reparse
 from .mirror import generations

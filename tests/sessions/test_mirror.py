@@ -9,8 +9,9 @@ from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessions_app import mirror
-from sessions_app.mirror import Mirror, MirrorDamaged, MirrorWriter, generations, segment_path
+from sessions_app import mirrorwriter
+from sessions_app.mirror import Mirror, MirrorDamaged, generations, segment_path
+from sessions_app.mirrorwriter import MirrorWriter
 
 ROWS = st.lists(st.binary(max_size=300).map(lambda raw: raw.replace(b"\n", b" ")), max_size=40)
 
@@ -108,7 +109,7 @@ def test_bytes_that_are_there_already_are_passed_over(tmp_path):
 
 
 def test_segments_are_sealed_at_their_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(mirror, "SEGMENT_BYTES", 50_000)
+    monkeypatch.setattr(mirrorwriter, "SEGMENT_BYTES", 50_000)
     stream = b"".join(os.urandom(2_000).hex().encode() + b"\n" for _ in range(100))
     for start in range(0, len(stream), 40_010):
         with MirrorWriter(tmp_path) as writer:

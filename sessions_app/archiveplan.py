@@ -1,0 +1,137 @@
+"""What is to be archived: for each compaction the events it removed and who owns them, for an ended
+session what is left."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from django.conf import settings
+
+from records import ids
+from records.models import Record
+from records.tombstones import is_forgotten
+
+from .batch import unranged
+from .counts import session_counts_save, session_events
+from .eventrefs import EventRef, event_refs, refs_by_seq
+from .levels import levels_of
+from .logs.events import INJECTED
+from .models import AgentSession, ArchivedCompaction, Compaction, Surface
+
+# A boundary that no summary follows is archived all the same after this long (spec: 10 minutes).
+UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
+# Ids that agents draw at random and a copied log keeps; shorter ones may be a session's own counting.
+_GLOBALLY_UNIQUE = 32
+_HOUR_MS = 3600 * 1000
+
+
+@dataclass(slots=True)
+class Plan:
+    """One archive about to be written."""
+
+    session: AgentSession
+    origin_id: str  # the session it happened in
+    source: str  # provenance.source
+    compaction_id: str
+    make_id: Callable[..., str]  # (length=…): the record's id, longer on a collision
+    dropped: list[EventRef]  # all that left the window, by seq
+    owned: list[EventRef]  # those that no earlier record owns
+    compaction: Compaction | None = None
+    known: ArchivedCompaction | None = None  # it has its record already
+
+
+def overdue_confirm(session: AgentSession, now: int, *, link_only: bool) -> None:
+    """A boundary that no summary followed for long is taken for a compaction without one."""
+    pending = Compaction.objects.filter(
+        session=session, state=Compaction.State.PENDING, summary_seq=None, kind="compaction"
+    )
+    for compaction in pending:
+        if link_only:
+            origin = compaction.origin_session_id or session.session_id
+            overdue = Record.objects.filter(id=ids.archive_id(origin, compaction.compaction_id)).exists()
+        else:
+            overdue = compaction.time is not None and compaction.time <= now - UNCONFIRMED_AFTER_MS
+        if not overdue:
+            continue
+        compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
+        compaction.confirmed = False
+        compaction.save()
+        session_events(session).filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
+            surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
+        )
+        session_counts_save(session)
+
+
+def has_ended(session: AgentSession, now: int, idle_since: int | None) -> bool:
+    if session.ended_at is not None:
+        return True
+    hours = settings.MEMEX_IDLE_ARCHIVE_HOURS
+    latest = max(idle_since or 0, session.last_event_at or 0)
+    return bool(hours and latest and now - latest >= hours * _HOUR_MS)
+
+
+def compaction_plan(compaction: Compaction, session: AgentSession) -> Plan:
+    origin = compaction.origin_session_id or session.session_id
+    if is_forgotten("session", origin):
+        origin = session.session_id  # the inherited part belongs to whom it is left with
+    known = _record_of(session.session_id, origin, compaction)
+    dropped = _dropped_events(compaction, session)
+    if compaction.kind == "compaction":
+        source, make_id = "compaction-archive", partial(ids.archive_id, origin, compaction.compaction_id)
+    else:
+        source = compaction.kind
+        make_id = partial(ids.eviction_id, origin, compaction.compaction_id.removeprefix("prune:"))
+    owned = [event for event in dropped if not event.record_id]
+    return Plan(session, origin, source, compaction.compaction_id, make_id, dropped, owned, compaction, known)
+
+
+def _record_of(session_id: str, origin: str, compaction: Compaction) -> ArchivedCompaction | None:
+    rows = ArchivedCompaction.objects.filter(compaction_id=compaction.compaction_id)
+    found = {row.session_id: row for row in rows.order_by("session_id")}
+    if own := found.get(session_id) or found.get(origin):
+        return own
+    if not found or len(compaction.compaction_id) < _GLOBALLY_UNIQUE:
+        return None
+    agent = compaction.session.agent
+    same_agent = AgentSession.objects.filter(agent=agent, session_id__in=found).order_by("session_id").first()
+    return found[same_agent.session_id] if same_agent else None
+
+
+def _dropped_events(compaction: Compaction, session: AgentSession) -> list[EventRef]:
+    """The transitive closure: an event that left may itself have replaced others, which left with it,
+    unless an earlier archive owns them."""
+    events = session_events(session).filter(generation=compaction.generation)
+    found = {ref.seq: ref for ref in refs_by_seq(events, unranged(compaction.dropped))}
+    # Few events have replaced others: a handful a compaction.
+    replacing = set(events.exclude(shadowed_by=None).values_list("shadowed_by", flat=True).distinct())
+    frontier = replacing & found.keys()
+    while frontier:
+        replaced = events.filter(shadowed_by__in=frontier, record_id="").exclude(seq=compaction.at_seq)
+        below = {ref.seq: ref for ref in event_refs(replaced) if ref.seq not in found}
+        found.update(below)
+        frontier = replacing & below.keys()
+    return [found[seq] for seq in sorted(found)]
+
+
+def closing_plan(session: AgentSession) -> Plan | None:
+    left = (
+        session_events(session)
+        .filter(record_id="", surface__in=(Surface.CURRENT, Surface.SHADOWED))
+        .exclude(source=INJECTED)
+        .order_by("generation", "seq")
+    )
+    if _is_kept(session.parent_id):
+        left = left.filter(inherited=False)
+    events = list(event_refs(left))
+    if not any(event.role in ("user", "assistant", "tool") for event in events):
+        return None
+    last = events[-1]
+    last_id = last.uid or str(last.seq)
+    make_id = partial(ids.closing_id, session.session_id, last_id)
+    return Plan(session, session.session_id, "session-end", f"end:{last_id}", make_id, events, events)
+
+
+def _is_kept(session_id: str) -> bool:
+    """Whether a session's own archives hold what others inherit from it."""
+    parent = AgentSession.objects.filter(session_id=session_id).first() if session_id else None
+    return parent is not None and levels_of(parent.pool_session_id, parent.workspace_key).any
