@@ -7,7 +7,6 @@ the record's id follows from the session and the compaction. The caller holds th
 
 from dataclasses import dataclass, field
 
-from django.conf import settings
 from django.db import transaction
 
 from records.models import Record
@@ -39,8 +38,6 @@ def session_archive(
     since `idle_since` (ms) for long enough, what is left in its window. `link_only`: only those whose
     record exists get their rows (`reindex`)."""
     done = Archived()
-    if not settings.MEMEX_AUTO_ARCHIVE and not link_only:
-        return done
     levels = default_adopt(session.pool_session_id, session.workspace_key)
     if not levels.any:
         return done

@@ -54,7 +54,7 @@ class ForgetPlan:
     @property
     def title(self) -> str:
         if not self.session_ids:
-            return f"{len(self.records)} records"
+            return self.records[0].title if len(self.records) == 1 else f"{len(self.records)} records"
         return f"session {self.session_ids[0]} with {len(self.records)} records"
 
     def as_json(self) -> dict[str, Any]:

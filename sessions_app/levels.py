@@ -66,6 +66,11 @@ def levels_of(pool_id: str, workspace_key: str) -> Levels:
     row = SessionSettings.objects.filter(session_id=pool_id).values_list("l2", "l3").first()
     if row:
         return Levels(bool(row[0]), bool(row[1]))
+    return default_levels(workspace_key)
+
+
+def default_levels(workspace_key: str) -> Levels:
+    """Those of a session for which nothing was switched on."""
     default = workspace_default(workspace_key)
     if default is None:
         names = settings.MEMEX_DEFAULT_LEVELS

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from records.models import Record
 
 from .mirror import Mirror
-from .queries import mirror_of
+from .queries import mirror_of, rows_exactly
 
 
 class NoOriginal(LookupError):
@@ -21,7 +21,7 @@ def record_rows(record: Record) -> Iterator[bytes]:
     mirror: Mirror = mirror_of(given.get("mirrorSessionId") or given["sessionId"], given["generation"])
     spans = sorted((*given["rows"], *given.get("earlierRows", ())))
     for first, last in _merged(spans):
-        yield from mirror.rows(first, last)
+        yield from rows_exactly(mirror, first, last)
 
 
 def _merged(spans: list[list[int]]) -> Iterator[tuple[int, int]]:

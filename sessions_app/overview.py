@@ -6,9 +6,10 @@ from typing import Any
 from records.home import home
 from records.ids import workspace_key
 
+from .levels import default_levels
 from .models import AgentSession, Compaction, ImportWarning, Receipt, SessionSettings, Source
 from .sessionfile import session_folders
-from .workspaces import workspace_default, workspaces_read
+from .workspaces import workspaces_read
 
 
 @dataclass(slots=True)
@@ -53,9 +54,8 @@ def workspaces_found() -> list[WorkspaceRow]:
             row.sessions += 1
             row.on += source.session_id in switched
     for row in rows.values():
-        default = workspace_default(row.key)
-        names = [name for name, on in zip(("L2", "L3"), default or (), strict=False) if on]
-        row.levels = "+".join(names) or ("some" if row.on else "off")
+        levels = default_levels(row.key)
+        row.levels = str(levels) if levels.any else ("some" if row.on else "off")
     return list(rows.values())
 
 

@@ -10,8 +10,8 @@ from .eventrefs import EventRef, mirror_session_id
 from .levels import Levels, levels_of
 from .logs import registry
 from .logs.events import Block
-from .mirror import Mirror
-from .models import AgentSession, Compaction, Event, Source
+from .mirror import Mirror, MirrorDamaged
+from .models import AgentSession, Compaction, Event, Generation, Source
 from .sessionfile import session_folder
 
 
@@ -68,7 +68,25 @@ def rows_read(session: AgentSession, first: int, last: int, generation: int | No
     elsewhere = session_events(session).exclude(mirror_id="").values_list("mirror_id", flat=True).first()
     owner = elsewhere or session.session_id
     number = session.view_generation if generation is None else generation
-    yield from mirror_of(owner, number).rows(first, last)
+    mirror = mirror_of(owner, number)
+    read = Generation.objects.filter(session_id=owner, number=number).values_list("parsed_rows", flat=True)
+    known = min(last, (read.first() or 0) - 1)
+    if first <= known:
+        yield from rows_exactly(mirror, first, known)
+    yield from mirror.rows(max(first, known + 1), last)
+
+
+def rows_exactly(mirror: Mirror, first: int, last: int) -> Iterator[bytes]:
+    """Rows that were read once. Raises MirrorDamaged when the mirror has lost one of them."""
+    number = first
+    for row in mirror.rows(first, last):
+        yield row
+        number += 1
+    if number <= last:
+        raise MirrorDamaged(
+            f"{mirror.folder}: row {number} of generation {mirror.generation} is gone. `manage.py doctor` "
+            "looks at the whole store; restore the folder from a backup."
+        )
 
 
 def events_read(session: AgentSession, first: int, last: int) -> Iterator[EventText]:
@@ -87,6 +105,10 @@ def event_texts(session: AgentSession, events: Iterable[Event | EventRef]) -> It
             owner = mirror_session_id(session.session_id, event.mirror_id)
             mirror = mirrors[place] = mirror_of(owner, event.generation)
         raw = mirror.read(event.offset, event.length)
+        if len(raw) < event.length:
+            raise MirrorDamaged(
+                f"{mirror.folder}: event #{event.seq} is gone from generation {event.generation}."
+            )
         yield EventText(event, raw, blocks_of(raw, event.part))
 
 

@@ -75,7 +75,8 @@ def _lease_try() -> bool:
 def _work(stop: threading.Event) -> None:
     """Holds the lease: one full pass, then what changes, until the lease is lost or a full pass is due."""
     jobs_abandoned()
-    archive_quietly(None, stop)
+    if settings.MEMEX_AUTO_ARCHIVE:
+        archive_quietly(None, stop)
     due = time.monotonic() + _FULL_PASS_SECONDS
     beat = time.monotonic() + HEARTBEAT_SECONDS
     for changed in _changes(stop):
@@ -93,9 +94,9 @@ def _work(stop: threading.Event) -> None:
 
 def _changes(stop: threading.Event) -> Iterator[set[Path]]:
     """Log files that changed, a set at a time; an empty set every second."""
-    roots = [root for root in watched_folders() if root.is_dir()]
+    roots = _existing_roots()
     if not roots:
-        while not stop.wait(1):
+        while not stop.wait(1) and not _existing_roots():
             yield set()
         return
     for changes in watch(
@@ -104,9 +105,14 @@ def _changes(stop: threading.Event) -> Iterator[set[Path]]:
     ):  # fmt: skip
         wanted = {Path(path) for _, path in changes}
         if wanted:
-            known = {path for agent in settings.AGENT_HOMES for path in home_files(agent)}
-            wanted &= known
+            wanted &= {path for agent in settings.AGENT_HOMES for path in home_files(agent)}
         yield wanted
+        if _existing_roots() != roots:
+            return  # an agent was installed meanwhile
+
+
+def _existing_roots() -> list[Path]:
+    return [root for root in watched_folders() if root.is_dir()]
 
 
 def watched_folders() -> list[Path]:

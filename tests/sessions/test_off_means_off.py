@@ -11,7 +11,7 @@ from records.ids import workspace_key
 from records.models import Record
 from sessions_app.archiving import archive_run
 from sessions_app.levels import LevelSticky, level_enable, levels_of, settings_expire
-from sessions_app.models import AgentSession, ArchivedCompaction, Event, SessionSettings, Source
+from sessions_app.models import AgentSession, SessionSettings, Source
 from sessions_app.workspaces import pause_set, workspace_default_set
 from tests.sessions.logs.claude_lines import assistant, boundary, summary, user
 from tests.sessions.stories import as_bytes, everything_in, session_id, story, write_log
@@ -176,13 +176,3 @@ def test_switches_that_nothing_came_of_expire(agent, settings, memex_home):
     assert settings_expire() == 1
     assert SessionSettings.objects.get().session_id == session_id()
     assert not list(memex_home.glob("sessions/never-seen*"))
-
-
-def test_auto_archive_off_reads_but_archives_nothing(agent, settings):
-    settings.MEMEX_AUTO_ARCHIVE = False
-    write_log(agent, compactions=1)
-    level_enable(session_id(), "l2")
-    result = archive_run()
-    assert (result.archived, result.pending) == (0, 1)
-    assert Event.objects.exists()
-    assert not ArchivedCompaction.objects.exists()

@@ -1,0 +1,20 @@
+from django.contrib import admin
+from django.http import HttpRequest
+
+from .models import SigninLink
+
+admin.site.site_header = admin.site.site_title = "Memex"
+admin.site.index_title = "Everything that is stored"
+
+
+@admin.register(SigninLink)
+class SigninLinkAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscriptable at run time
+    """Links that still work. Deleting one withdraws it; only a command makes one."""
+
+    list_display = ("token_hash", "expires_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: SigninLink | None = None) -> bool:
+        return False

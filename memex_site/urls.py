@@ -1,0 +1,21 @@
+from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
+from django.templatetags.static import static
+from django.urls import include, path
+from django.utils.functional import lazystr
+from django.views.generic import RedirectView
+
+from . import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("", include("sessions_app.urls")),
+    path("records/", include("records.urls")),
+    path("signin/", views.signin_page, name="signin"),
+    path("signin/<str:token>", views.signin_confirm, name="signin_confirm"),
+    path("signout/", views.signout, name="signout"),
+    # The admin has no password form of its own.
+    path("admin/login/", login_not_required(RedirectView.as_view(pattern_name="signin"))),
+    path("admin/", admin.site.urls),
+    path("favicon.ico", login_not_required(RedirectView.as_view(url=lazystr(static("favicon.svg"))))),
+]

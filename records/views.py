@@ -1,0 +1,104 @@
+"""The Memory page and a record's own page. What forgets records is with the sessions they came from."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.html import escape
+from django.views.decorators.http import require_POST, require_safe
+
+from . import services
+from .contexts import BodyPart, Filters, RecordPage, body_part, memory_page, record_page
+from .models import Record, Status
+from .queries import OpenedRecord, record_get, record_open
+from .recordfile import NewerSchemaError
+from .scope import OWNER
+
+
+@require_safe
+def memory(request: HttpRequest) -> HttpResponse:
+    filters = Filters.of(request.GET)
+    after = request.GET.get("after", "")
+    try:
+        page = memory_page(filters, after)
+    except ValueError:
+        raise Http404("This address names no place in the list.") from None
+    template = "records/memory.html"
+    if is_part(request):
+        template += "#rows" if after else "#results"
+    response = render(request, template, {"page": page, "section": "memory"})
+    response["Vary"] = "HX-Request"
+    return response
+
+
+@require_safe
+def record_detail(request: HttpRequest, record_id: str) -> HttpResponse:
+    start = _whole_number(request.GET.get("from", "0"))
+    record = _record(record_id)
+    page = record_page(record)
+    opened, problem = _opened(record)
+    part: BodyPart | None = body_part(opened, start, _session_url(page)) if opened else None
+    template = "records/record.html#part" if is_part(request) else "records/record.html"
+    values = {
+        "page": record_page(opened.record) if opened else page,
+        "part": part,
+        "problem": problem,
+        "start": start,
+        "section": "memory",
+    }
+    response = render(request, template, values)
+    response["Vary"] = "HX-Request"
+    return response
+
+
+@require_POST
+def record_pin(request: HttpRequest, record_id: str) -> HttpResponse:
+    pinned = request.POST.get("pinned") == "1"
+    record = _record(record_id)
+    if pinned == (record.status == Status.PINNED):
+        messages.info(request, f"Nothing to do: “{record.title}” is {record.get_status_display()} already.")
+    else:
+        record = _pin(request, record, pinned=pinned)
+    if is_part(request):
+        return render(request, "records/_row.html", {"record": record, "changed": True})
+    return redirect("records:detail", record_id=record_id)
+
+
+def _pin(request: HttpRequest, record: Record, *, pinned: bool) -> Record:
+    try:
+        changed = services.record_pin(record.id, pinned=pinned, actor="owner")
+    except (services.Conflict, services.Unreadable, NewerSchemaError) as error:
+        messages.error(request, f"Nothing was changed: {error}")
+        return record
+    messages.success(request, f"{'Pinned' if pinned else 'No longer pinned'}: “{record.title}”.")
+    return changed
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Whether a part of the page is asked for, and not all of it (as on going back in the history)."""
+    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
+
+
+def _record(record_id: str) -> Record:
+    try:
+        return record_get(OWNER, record_id)
+    except Record.DoesNotExist:
+        raise Http404(f"There is no record {record_id}.") from None
+
+
+def _opened(record: Record) -> tuple[OpenedRecord | None, str]:
+    try:
+        return record_open(OWNER, record.id), ""
+    except (services.Unreadable, OSError) as error:
+        return None, str(error)
+
+
+def _session_url(page: RecordPage) -> str:
+    """Escaped, to stand in HTML; "" for a record that comes from no session."""
+    return str(escape(reverse("sessions:detail", args=[page.session_id]))) if page.session_id else ""
+
+
+def _whole_number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        raise Http404("This address names no part of the record.")
+    return int(text)
