@@ -1,7 +1,7 @@
 """What a compaction lost: what the originals name and the agent's summary does not. Pure.
 
 What counts as surviving is generous to the summary:
-- a path survives if the summary has its last two parts (`app/models.py` for `/work/site/app/models.py`);
+- a path survives if the summary has its last two parts (`app/models.py` for `/home/dev/site/app/models.py`);
   the bare name alone does only for a path that has no directory, since it doesn't say which file;
 - a command survives if the summary has its first line, with or without a leading `cd … &&`;
 - an error survives if the summary has the line or what follows its first colon;

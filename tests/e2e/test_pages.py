@@ -24,7 +24,7 @@ def agent_home(server) -> Path:
 @pytest.fixture(scope="module")
 def history(server) -> str:
     """The address of a session that was archived before the browser came."""
-    path = write_log(agent_home(server), READ, compactions=3, turns=20, cwd="/work/long-story")
+    path = write_log(agent_home(server), READ, compactions=3, turns=20, cwd="/home/dev/long-story")
     server.manage("archive", str(path), "--level", "l3")
     return f"/sessions/{session_id(READ)}/"
 
@@ -43,15 +43,15 @@ def test_looking_around_with_the_samples(owner_page: Page):
 
 
 def test_choosing_a_folder_archiving_and_reading(owner_page: Page, server):
-    write_log(agent_home(server), CHOSEN, cwd="/work/chosen", word="lantern")
+    write_log(agent_home(server), CHOSEN, cwd="/home/dev/chosen", word="lantern")
     server.manage("archive")  # finds the log, and reads nothing of it
     owner_page.goto("/workspaces/")
-    row = owner_page.locator("li.workspace", has_text="/work/chosen")
+    row = owner_page.locator("li.workspace", has_text="/home/dev/chosen")
     switch = row.get_by_role("switch", name=re.compile("L3"))
     expect(switch).not_to_be_checked()
     switch.focus()
     owner_page.keyboard.press("Space")
-    expect(owner_page.get_by_text("/work/chosen: L3 on for its sessions")).to_be_visible()
+    expect(owner_page.get_by_text("/home/dev/chosen: L3 on for its sessions")).to_be_visible()
     expect(switch).to_be_checked()
     expect(switch).to_be_focused()
 
@@ -114,7 +114,7 @@ def test_archived_text_stays_text(owner_page: Page, server):
     session = session_id(HURT)
     path = agent_home(server) / "projects" / "-hurt" / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    common = {"sessionId": session, "cwd": f"/work/{HOSTILE}"}
+    common = {"sessionId": session, "cwd": f"/home/dev/{HOSTILE}"}
     path.write_bytes(
         as_bytes(
             [

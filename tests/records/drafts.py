@@ -12,7 +12,7 @@ def make_draft(compaction: str = "c1", *, session: str = "s1", **changes) -> Rec
         "id": archive_id(session, compaction),
         "kind": "episode",
         "scope": "workspace",
-        "workspace": "/work/demo",
+        "workspace": "/home/dev/demo",
         "workspace_key": "0123456789abcdef",
         "session_id": session,
         "title": f"What {compaction} was about",

@@ -55,9 +55,9 @@ def test_record_ids_are_matched_as_a_whole():
 
 
 def test_a_workspace_is_its_folder_as_the_log_spells_it():
-    key = hashlib.sha256(b"cwd:/work/demo").hexdigest()[:16]
-    assert ids.workspace_key("/work/demo", "s") == key
-    assert ids.workspace_key("/work/demo/", "s") == key
+    key = hashlib.sha256(b"cwd:/home/dev/demo").hexdigest()[:16]
+    assert ids.workspace_key("/home/dev/demo", "s") == key
+    assert ids.workspace_key("/home/dev/demo/", "s") == key
     assert ids.workspace_key("/Work/demo", "s") != key
     assert ids.workspace_key("/", "s") == hashlib.sha256(b"cwd:/").hexdigest()[:16]
     assert ids.workspace_key("", "session-7") == "session-7"

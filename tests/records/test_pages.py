@@ -54,7 +54,7 @@ def test_the_list_shows_what_one_looks_for(owner):
         "L3 workspace",
         "Episode",
         "41k tokens",
-        "work/demo",
+        "dev/demo",
     ):
         assert piece in text, piece
     assert '<a href="/" aria-current="page">' in text

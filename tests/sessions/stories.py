@@ -33,7 +33,7 @@ def story(
     turns: int = 4,
     word: str = "harbour",
     micros: bool = False,
-    cwd: str = "/work/demo",
+    cwd: str = "/home/dev/demo",
     size: int = 40,
 ) -> list[dict[str, Any]]:
     """The lines of a session: `compactions` windows of `turns` turns, and one more that stays."""

@@ -42,7 +42,7 @@ def test_a_log_is_archived_and_comes_back_byte_for_byte(store):
 
 def test_only_what_is_new_is_read_and_nothing_twice(store):
     log = write_log(store.agent, compactions=1)
-    store.run("memory", "level", "--workspace", "/work/demo", "l3")
+    store.run("memory", "level", "--workspace", "/home/dev/demo", "l3")
     first = store.json("archive")
     assert first["archived"] == 1
     second = store.json("archive")
@@ -188,7 +188,7 @@ def test_none_of_the_words_of_a_forgotten_session_is_in_any_file(store):
 
 def test_the_watcher_archives_what_is_appended(store):
     log = write_log(store.agent, compactions=0)
-    store.run("memory", "level", "--workspace", "/work/demo", "l2")
+    store.run("memory", "level", "--workspace", "/home/dev/demo", "l2")
     watcher = store.start("watch")
     try:
         assert watcher.stdout is not None

@@ -130,7 +130,7 @@ def test_a_command_never_passes_for_a_path() -> None:
 
 
 def test_one_file_is_named_once_however_it_is_written() -> None:
-    paths = ("/work/demo/src/app.py", "src/app.py", "./src/app.py", "docs/", "src/other.py")
+    paths = ("/home/dev/demo/src/app.py", "src/app.py", "./src/app.py", "docs/", "src/other.py")
     where = card_of(*(call("Edit", path=path) for path in paths)).tags["where"]
     assert sorted(where) == ["docs", "src/app.py", "src/other.py"]
 

@@ -107,7 +107,7 @@ def spilled(agent: Path, content: bytes, path: str = "tool-results/out.txt") -> 
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     said = f"<persisted-output>\nOutput too large. Full output saved to: {file}\n</persisted-output>"
-    about = {"sessionId": session_id(), "cwd": "/work/demo"}
+    about = {"sessionId": session_id(), "cwd": "/home/dev/demo"}
     log.write_bytes(
         as_bytes([
             user("u1", "run the tests", **about),

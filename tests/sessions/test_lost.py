@@ -29,8 +29,8 @@ def output(text: str, *, is_error: bool = False) -> ArchivedEvent:
 
 @pytest.mark.parametrize(
     "word",
-    ["src/app.py", "/work/demo/app.py", "app.py", "README.md", "./run", "../lib/x", "~/notes.txt", ".env", "docs/",
-     "src/components", "my-package/main", "a/b/c", "C:\\work\\app.py", "C:/work/app.py", "/etc/hosts", "文档/报告.md",
+    ["src/app.py", "/home/dev/demo/app.py", "app.py", "README.md", "./run", "../lib/x", "~/notes.txt", ".env", "docs/",
+     "src/components", "my-package/main", "a/b/c", "C:\\work\\app.py", "C:/home/dev/app.py", "/etc/hosts", "文档/报告.md",
      ".github/workflows/ci.yml", "tests/test_a.py"],
 )  # fmt: skip
 def test_paths_are_recognised(word: str) -> None:
@@ -56,7 +56,7 @@ def test_a_word_is_taken_out_of_its_prose() -> None:
 
     assert paths("(src/app.py:12:5),") == ("src/app.py",)
     assert paths("`app.py`.") == ("app.py",)
-    assert paths("[app.py](/work/demo/app.py)") == ("/work/demo/app.py",)
+    assert paths("[app.py](/home/dev/demo/app.py)") == ("/home/dev/demo/app.py",)
     assert paths("b/src/app/models.py") == ("src/app/models.py",)
     assert paths("请修改src/app.py和tests/test_a.py。") == ("src/app.py", "tests/test_a.py")
     assert paths("https://example.com/src/app.py") == ()
@@ -67,10 +67,10 @@ def test_each_kind_of_loss_is_found() -> None:
         said("We decided to keep SQLite for the index. The port must be 8123."),
         call("Bash", {"command": "pytest tests/test_store.py -q"}),
         output("E   ValueError: port taken\n1 failed in 2.31s", is_error=True),
-        call("Edit", {"file_path": "/work/demo/app/store.py", "old_string": "a", "new_string": "b"}),
+        call("Edit", {"file_path": "/home/dev/demo/app/store.py", "old_string": "a", "new_string": "b"}),
     ]
     lost = what_was_lost(events, "Nothing much happened.")
-    assert set(lost.paths) == {"/work/demo/app/store.py", "tests/test_store.py"}
+    assert set(lost.paths) == {"/home/dev/demo/app/store.py", "tests/test_store.py"}
     assert lost.commands == ["pytest tests/test_store.py -q"]
     assert "E ValueError: port taken" in lost.errors
     assert set(lost.numbers) == {"8123", "2.31s"}
@@ -81,14 +81,14 @@ def test_each_kind_of_loss_is_found() -> None:
 def test_a_summary_that_says_it_loses_nothing() -> None:
     events = [
         said("我们决定采用 SQLite 做索引。"),
-        call("Bash", {"command": "cd /work/demo && make test"}),
+        call("Bash", {"command": "cd /home/dev/demo && make test"}),
         output("make: *** [test] Error 2\nERROR: disk full", is_error=True),
-        call("Edit", {"file_path": "/work/demo/app/store.py"}),
+        call("Edit", {"file_path": "/home/dev/demo/app/store.py"}),
         said("the limit is 12,500 rows"),
     ]
     summary = (
         "已决定采用 SQLite 做索引。Ran `make test`; it said **disk full**, and ERROR: disk full again; "
-        "make: *** [test] Error 2. Edited `app/store.py` (12500 rows) in /work/demo."
+        "make: *** [test] Error 2. Edited `app/store.py` (12500 rows) in /home/dev/demo."
     )
     lost = what_was_lost(events, summary)
     assert lost.lost == dict.fromkeys(CATEGORIES, 0)
@@ -96,9 +96,9 @@ def test_a_summary_that_says_it_loses_nothing() -> None:
 
 
 def test_a_path_survives_by_its_last_two_parts_only() -> None:
-    events = [call("Read", {"file_path": path}) for path in ("/work/demo/app/store.py", "notes.md")]
+    events = [call("Read", {"file_path": path}) for path in ("/home/dev/demo/app/store.py", "notes.md")]
     assert what_was_lost(events, "See app/store.py and notes.md.").paths == []
-    assert what_was_lost(events, "See store.py and my/notes.md.").paths == ["/work/demo/app/store.py"]
+    assert what_was_lost(events, "See store.py and my/notes.md.").paths == ["/home/dev/demo/app/store.py"]
 
 
 def test_a_number_is_not_found_inside_another() -> None:

@@ -48,7 +48,7 @@ def test_an_off_session_leaves_one_source_row_and_nothing_else(agent, memex_home
     assert changed == {Source}
     source = Source.objects.get()
     assert (source.path, source.size, source.session_id, source.cwd) == (
-        str(log), log.stat().st_size, session_id(), "/work/demo",
+        str(log), log.stat().st_size, session_id(), "/home/dev/demo",
     )  # fmt: skip
     assert WORD not in texts_of_all_tables()
     for path, data in everything_in(memex_home):
@@ -78,16 +78,16 @@ def test_a_level_is_sticky_and_a_later_one_moves_nothing(agent):
         "session",
         "workspace",
     ]
-    levels = levels_of(session_id(), workspace_key("/work/demo", ""))
+    levels = levels_of(session_id(), workspace_key("/home/dev/demo", ""))
     assert (levels.l2, levels.l3, levels.capture_scope) == (True, True, "workspace")
 
 
 def test_a_workspace_default_that_was_used_becomes_the_session_s_own(agent):
-    key = workspace_key("/work/demo", "")
+    key = workspace_key("/home/dev/demo", "")
     write_log(agent, 1, compactions=1)
-    workspace_default_set(key, "/work/demo", l2=False, l3=True)
+    workspace_default_set(key, "/home/dev/demo", l2=False, l3=True)
     assert archive_run().archived == 1
-    workspace_default_set(key, "/work/demo", l2=False, l3=False)
+    workspace_default_set(key, "/home/dev/demo", l2=False, l3=False)
     write_log(agent, 2, compactions=1)
     result = archive_run()
     assert result.archived == 0
@@ -110,7 +110,7 @@ def test_paused_reads_nothing_more_and_keeps_the_levels(agent):
     archive_run()
     for kind, value in (
         ("all", ""),
-        ("workspaces", workspace_key("/work/demo", "")),
+        ("workspaces", workspace_key("/home/dev/demo", "")),
         ("sessions", session_id()),
     ):
         pause_set(kind, value, paused=True)
@@ -131,7 +131,7 @@ def test_a_sub_agent_uses_its_parent_s_levels_and_pool(agent, layout):
         "sessionId": owner,
         "agentId": name.removeprefix("agent-"),
         "isSidechain": True,
-        "cwd": "/work/demo",
+        "cwd": "/home/dev/demo",
     }
     lines = [
         user("00000000-0000-4000-8000-0000000000a1", "Look for unused imports", **about),
@@ -161,7 +161,11 @@ def test_levels_survive_a_lost_database(agent, memex_home):
     archive_run()
     (file,) = memex_home.glob("sessions/*/*/session.json")
     data = json.loads(file.read_text())
-    assert (data["l2"], data["l3"], data["workspace_key"]) == (True, True, workspace_key("/work/demo", ""))
+    assert (data["l2"], data["l3"], data["workspace_key"]) == (
+        True,
+        True,
+        workspace_key("/home/dev/demo", ""),
+    )
 
 
 def test_switches_that_nothing_came_of_expire(agent, settings, memex_home):

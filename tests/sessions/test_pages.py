@@ -33,7 +33,7 @@ def test_the_list_of_sessions(owner, archived):
     text = owner.get("/sessions/").text
     for piece in (
         "Please look at the harbour",
-        "work/demo",
+        "dev/demo",
         "claude-code",
         "2 compactions",
         ">L3<",

@@ -104,7 +104,7 @@ def test_hostile_text_is_shown_as_text(owner, agent_home):
     path = agent_home / "projects" / "-w" / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
     lines = [
-        user("11111111-0000-4000-8000-000000000001", HOSTILE, sessionId=SESSION, cwd=f"/work/{HOSTILE}"),
+        user("11111111-0000-4000-8000-000000000001", HOSTILE, sessionId=SESSION, cwd=f"/home/dev/{HOSTILE}"),
         assistant(
             "11111111-0000-4000-8000-000000000002",
             {"type": "tool_use", "id": "t1", "name": HOSTILE, "input": {HOSTILE: HOSTILE}},

@@ -41,7 +41,7 @@ def test_the_first_visit_offers_the_folders_and_reads_nothing(owner, agent_home)
     write_log(agent_home, 1)
     text = owner.get("/").text
     assert "<h1>Workspaces</h1>" in text
-    assert "/work/demo" in text
+    assert "/home/dev/demo" in text
     assert "1 session" in text
     assert "harbour" not in text
     assert not AgentSession.objects.exists()
@@ -53,9 +53,9 @@ def test_the_first_visit_offers_the_folders_and_reads_nothing(owner, agent_home)
 def test_discovery_is_not_repeated_at_every_look(owner, agent_home):
     owner.get("/workspaces/")
     write_log(agent_home, 1)
-    assert "/work/demo" not in owner.get("/workspaces/").text
+    assert "/home/dev/demo" not in owner.get("/workspaces/").text
     cache.clear()
-    assert "/work/demo" in owner.get("/workspaces/").text
+    assert "/home/dev/demo" in owner.get("/workspaces/").text
 
 
 def test_switching_on_archiving_and_taking_back(owner, agent_home):

@@ -31,7 +31,7 @@ class DshLog:
             "version": version,
             "id": session_id,
             "createdAt": START,
-            "cwd": "/work/demo",
+            "cwd": "/home/dev/demo",
         }
         if version >= 2:
             head["isSeeded"] = False

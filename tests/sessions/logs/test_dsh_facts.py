@@ -66,7 +66,7 @@ def test_the_call_of_a_result_is_found_in_every_version():
 
 def test_what_the_session_says_of_itself():
     assert run(story(parentSession="p")).session == {
-        "cwd": "/work/demo",
+        "cwd": "/home/dev/demo",
         "version": "4",
         "parent_id": "p",
         "relation": "fork",

@@ -16,7 +16,7 @@ def head(log: DshLog, path: str = "") -> Head:
 
 def test_the_header_tells_what_a_list_of_sessions_needs():
     assert head(DshLog(version=4)) == Head(
-        agent="dsh", session_id="session-demo", cwd="/work/demo", started_at=START, version="4"
+        agent="dsh", session_id="session-demo", cwd="/home/dev/demo", started_at=START, version="4"
     )
 
 

@@ -19,14 +19,18 @@ CLAUDE_CODE = {
     "parentUuid": None,
     "sessionId": "6a1f0000-0000-4000-8000-00000000000a",
     "timestamp": "2026-08-21T10:00:00.000Z",
-    "cwd": "/work/demo",
+    "cwd": "/home/dev/demo",
     "isSidechain": False,
     "message": {"role": "user", "content": "hello"},
 }
 CODEX = {
     "timestamp": "2026-08-21T10:00:00.000Z",
     "type": "session_meta",
-    "payload": {"id": "0199a000-0000-7000-8000-000000000001", "cwd": "/work/demo", "cli_version": "0.136.0"},
+    "payload": {
+        "id": "0199a000-0000-7000-8000-000000000001",
+        "cwd": "/home/dev/demo",
+        "cli_version": "0.136.0",
+    },
 }
 
 
