@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from records.home import blobs_dir
+from records.home import blobs_dir, relative
 from records.maintenance import doctor
 from records.maintenance.doctor import Finding
 from records.tombstones import is_forgotten
@@ -29,6 +29,8 @@ def store_findings(*, repair: bool) -> Iterator[Finding]:
     for folder, data in sessionfile.session_folders():
         known.append(data["session_id"])
         yield from _session_findings(folder, data, repair=repair)
+    for folder, problem in sessionfile.damaged_folders():
+        yield Finding("damaged-session", relative(folder), problem)
     orphans = AgentSession.objects.exclude(session_id__in=with_lanes(known))
     for session_id in orphans.values_list("session_id", flat=True):
         yield Finding("session-without-mirror", session_id, "It has rows, but its folder is gone.")

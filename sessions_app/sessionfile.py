@@ -9,6 +9,7 @@ Keys that are not known yet are absent.
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ from .mirror import generations
 from .models import AgentSession, Source
 
 NAME = "session.json"
+
+
+class StoreDamaged(Exception):
+    """A small file of the store that nothing can be rebuilt from can't be read; the message names it."""
 
 
 def session_folder(key: str, session_id: str) -> Path:
@@ -36,11 +41,20 @@ def workspace_key_of(session_id: str) -> str:
 
 
 def session_read(folder: Path) -> dict[str, Any]:
-    """{} when there is none."""
+    """{} when there is none. Raises StoreDamaged."""
+    return json_read(folder / NAME)
+
+
+def json_read(path: Path) -> dict[str, Any]:
+    """A file of ours, {} when there is none. Raises StoreDamaged."""
     try:
-        data: dict[str, Any] = json.loads((folder / NAME).read_bytes())
+        data = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
+    except ValueError as error:
+        raise StoreDamaged(f"{path} is damaged ({error}). Mend it or put it back from a backup.") from error
+    if not isinstance(data, dict):
+        raise StoreDamaged(f"{path} is damaged: not an object. Mend it or put it back from a backup.")
     return data
 
 
@@ -84,6 +98,18 @@ def _folder_drop(folder: Path) -> None:
 
 
 def session_folders() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every session of the store with its session.json, in a fixed order."""
+    """Every session of the store with its session.json, in a fixed order; damaged ones are left out."""
     for path in sorted(sessions_dir().glob(f"*/*/{NAME}")):
-        yield path.parent, session_read(path.parent)
+        with suppress(StoreDamaged):
+            if (data := session_read(path.parent)) and "session_id" in data:
+                yield path.parent, data
+
+
+def damaged_folders() -> Iterator[tuple[Path, str]]:
+    """Session folders without a readable session.json, and why."""
+    for folder in sorted(path for path in sessions_dir().glob("*/*") if path.is_dir()):
+        try:
+            if "session_id" not in session_read(folder):
+                yield folder, f"{folder / NAME} is missing or says no session_id."
+        except StoreDamaged as damage:
+            yield folder, str(damage)

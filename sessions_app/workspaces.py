@@ -15,6 +15,8 @@ from filelock import FileLock
 from records.files import write_atomic
 from records.home import home
 
+from .sessionfile import json_read
+
 LEVELS = ("l2", "l3")
 
 
@@ -23,10 +25,8 @@ def _path() -> Path:
 
 
 def workspaces_read() -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = json.loads(_path().read_bytes())
-    except FileNotFoundError:
-        data = {}
+    """Raises StoreDamaged: what was off or paused must not be read for want of the file."""
+    data = json_read(_path())
     data.setdefault("schema", 1)
     data.setdefault("workspaces", {})
     data.setdefault("joins", [])

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from records.home import ensure_home
+from sessions_app.sessionfile import StoreDamaged
 
 
 class StoreCommand(BaseCommand):
@@ -23,4 +24,7 @@ class StoreCommand(BaseCommand):
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0, interactive=False)
-        return super().execute(*args, **options)
+        try:
+            return super().execute(*args, **options)
+        except StoreDamaged as error:
+            raise CommandError(str(error)) from error

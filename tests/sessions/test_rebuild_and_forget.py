@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from records import trash
@@ -194,3 +194,27 @@ def test_doctor_names_a_damaged_mirror(agent, memex_home):
     (finding,) = store_findings(repair=True)
     assert finding.code == "damaged-mirror"
     assert segment.name in finding.message
+
+
+def test_a_damaged_session_file_is_named_and_stops_nothing(agent, memex_home):
+    for number in (1, 2):
+        write_log(agent, number, compactions=1)
+        level_enable(session_id(number), "l2")
+    archive_run()
+    (file,) = memex_home.glob(f"sessions/*/{session_id(1)}/session.json")
+    file.write_text("{ torn")
+    (finding, *_) = [found for found in store_findings(repair=True) if found.code == "damaged-session"]
+    assert str(file) in finding.message
+    call_command("reindex", verbosity=0)
+    assert AgentSession.objects.get().session_id == session_id(2)
+    again = archive_run()
+    assert again.warnings == 1
+    assert again.already == 1
+
+
+def test_a_damaged_workspaces_file_refuses_rather_than_guesses(agent, memex_home):
+    write_log(agent, compactions=1)
+    (memex_home / "workspaces.json").write_text("[1]")
+    with pytest.raises(CommandError, match=r"workspaces\.json is damaged"):
+        call_command("archive", "--level", "l2", str(agent))
+    assert not AgentSession.objects.exists()
