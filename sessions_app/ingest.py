@@ -41,8 +41,9 @@ class Ingested:
 
 
 def source_is_read(source: Source) -> bool:
-    """Nothing has changed since it was read to its end."""
-    return (source.read_size, source.read_mtime_ns) == (source.size, source.mtime_ns)
+    """Nothing has changed since it was read to its end, and what was read is still there."""
+    unchanged = (source.read_size, source.read_mtime_ns) == (source.size, source.mtime_ns)
+    return unchanged and AgentSession.objects.filter(session_id=source.session_id).exists()
 
 
 def session_ensure(source: Source) -> AgentSession:
