@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Max
 
 from records.files import StoreFull, ensure_free_space
 from records.tombstones import is_forgotten
@@ -157,7 +158,7 @@ def _source_pass(source: Source, run: _Pass, *, named: bool) -> None:
     try:
         ingested = _ingest(source, run, named=named)
         run.session_ids += ingested.sessions
-        _sessions_archive(ingested.sessions, source, run)
+        _sessions_archive(ingested.sessions, source.mtime_ns, run)
     except StoreFull:
         raise
     except FileNotFoundError:
@@ -188,13 +189,12 @@ def _is_idle(source: Source) -> bool:
     return bool(hours) and time.time() - source.mtime_ns / 1e9 >= hours * 3600
 
 
-def _sessions_archive(session_ids: list[str], source: Source | None, run: _Pass) -> None:
+def _sessions_archive(session_ids: list[str], touched_ns: int, run: _Pass) -> None:
+    """`touched_ns`: when their log was last written."""
     now = int(time.time() * 1000)
     for session in AgentSession.objects.filter(session_id__in=session_ids).order_by("session_id"):
         with archive_lock():
-            done: Archived = session_archive(
-                session, now=now, idle_since=source.mtime_ns // 1_000_000 if source else None
-            )
+            done: Archived = session_archive(session, now=now, idle_since=touched_ns // 1_000_000)
         run.archived += len(done.compactions)
         run.result.closing += len(done.closing)
 
@@ -206,7 +206,9 @@ def _left_over_pass(run: _Pass) -> None:
     for session in AgentSession.objects.filter(session_id__in=left):
         if may_read(session.session_id, session.pool_session_id, session.workspace_key):
             run.session_ids.append(session.session_id)
-            _sessions_archive([session.session_id], None, run)
+            logs = Source.objects.filter(session_id__in=(session.session_id, session.parent_id))
+            touched = logs.aggregate(latest=Max("mtime_ns"))["latest"]
+            _sessions_archive([session.session_id], touched or 0, run)
 
 
 def _count(run: _Pass) -> None:
