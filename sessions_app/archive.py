@@ -14,7 +14,7 @@ from records.recordfile import RecordDraft
 from records.services import WriteOutcome, records_write
 
 from .archiveplan import Plan, closing_plan, compaction_plan, has_ended, overdue_confirm
-from .archiverows import compaction_link, events_own, rows_write
+from .archiverows import compaction_link, compaction_settle, events_own, rows_write
 from .archivetext import ArchiveText, archive_text
 from .batch import ranges
 from .eventrefs import mirror_session_id
@@ -32,10 +32,15 @@ class Archived:
 
 
 def session_archive(
-    session: AgentSession, *, now: int, idle_since: int | None = None, link_only: bool = False
+    session: AgentSession,
+    *,
+    now: int,
+    idle_since: int | None = None,
+    log_is_gone: bool = False,
+    link_only: bool = False,
 ) -> Archived:
     """Archives every compaction of a session that is ready and, when the session has ended or been idle
-    since `idle_since` (ms) for long enough, what is left in its window. `link_only`: only those whose
+    since `idle_since` (ms) for long enough, or its log is gone, what is left in its window. `link_only`: only those whose
     record exists get their rows (`reindex`)."""
     done = Archived()
     levels = default_adopt(session.pool_session_id, session.workspace_key)
@@ -48,9 +53,15 @@ def session_archive(
         if plan.known:
             compaction_link(compaction, plan.known)
             events_own(plan.dropped, plan.known.record_id)
+        elif not plan.dropped:
+            compaction_settle(compaction, Compaction.State.EMPTY)
+        elif plan.is_forgotten:
+            # Nobody else takes them for free.
+            events_own(plan.owned, plan.make_id(length=10))
+            compaction_settle(compaction, Compaction.State.FORGOTTEN)
         elif made := _plan_write(plan, levels, link_only=link_only):
             (done.compactions if compaction.kind == "compaction" else done.evictions).append(made)
-    if not link_only and has_ended(session, now, idle_since):
+    if not link_only and (log_is_gone or has_ended(session, now, idle_since)):
         closing = closing_plan(session)
         if closing and (made := _plan_write(closing, levels, link_only=False)):
             done.closing.append(made)
@@ -76,9 +87,7 @@ def _plan_write(plan: Plan, levels: Levels, *, link_only: bool) -> str:
     def within(outcomes: list[WriteOutcome]) -> None:
         outcome = outcomes[0]
         if outcome.tombstoned:
-            if plan.compaction:
-                Compaction.objects.filter(pk=plan.compaction.pk).update(state=Compaction.State.FORGOTTEN)
-            return
+            return  # forgotten meanwhile; the next pass settles it
         rows_write(plan, outcome.record_id, text.lost, draft.created_at, receipt=True)
         if outcome.created:
             made.append(outcome.record_id)
@@ -122,7 +131,8 @@ def _draft(plan: Plan, levels: Levels, text: ArchiveText) -> RecordDraft:
     pool_id, key, pool_levels = _pool(plan, levels)
     times = [event.time for event in plan.dropped if event.time is not None]
     created_at = max(times, default=(compaction and compaction.time) or session.last_event_at or 0)
-    earlier = list(dict.fromkeys(event.record_id for event in plan.dropped if event.record_id))
+    owners = (event.record_id for event in plan.dropped if event.record_id)
+    earlier = list(dict.fromkeys((*plan.linked, *owners)))
     return RecordDraft(
         id=plan.make_id(length=10),
         id_at=lambda length: plan.make_id(length=length),

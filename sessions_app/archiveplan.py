@@ -1,18 +1,19 @@
 """What is to be archived: for each compaction the events it removed and who owns them, for an ended
 session what is left."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from django.conf import settings
 
 from records import ids
 from records.models import Record
-from records.tombstones import is_forgotten
+from records.tombstones import is_forgotten, tombstones
 
 from .batch import unranged
-from .counts import session_counts_save, session_events
+from .counts import generation_events, session_counts_save, session_events
 from .eventrefs import EventRef, event_refs, refs_by_seq
 from .levels import levels_of
 from .logs.events import INJECTED
@@ -20,8 +21,8 @@ from .models import AgentSession, ArchivedCompaction, Compaction, Surface
 
 # A boundary that no summary follows is archived all the same after this long (spec: 10 minutes).
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
-# Ids that agents draw at random and a copied log keeps; shorter ones may be a session's own counting.
-_GLOBALLY_UNIQUE = 32
+# Ids that agents draw at random and a copied log keeps; others may be a session's own counting.
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HOUR_MS = 3600 * 1000
 
 
@@ -38,6 +39,11 @@ class Plan:
     owned: list[EventRef]  # those that no earlier record owns
     compaction: Compaction | None = None
     known: ArchivedCompaction | None = None  # it has its record already
+    linked: list[str] = field(default_factory=list)  # earlier records that own what it replaced
+
+    @property
+    def is_forgotten(self) -> bool:
+        return is_forgotten("record", self.make_id(length=10))
 
 
 def overdue_confirm(session: AgentSession, now: int, *, link_only: bool) -> None:
@@ -56,7 +62,8 @@ def overdue_confirm(session: AgentSession, now: int, *, link_only: bool) -> None
         compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
         compaction.confirmed = False
         compaction.save()
-        session_events(session).filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
+        events = generation_events(session, compaction.generation)
+        events.filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
             surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
         )
         session_counts_save(session)
@@ -75,14 +82,16 @@ def compaction_plan(compaction: Compaction, session: AgentSession) -> Plan:
     if is_forgotten("session", origin):
         origin = session.session_id  # the inherited part belongs to whom it is left with
     known = _record_of(session.session_id, origin, compaction)
-    dropped = _dropped_events(compaction, session)
+    dropped, linked = _dropped_events(compaction, session)
     if compaction.kind == "compaction":
         source, make_id = "compaction-archive", partial(ids.archive_id, origin, compaction.compaction_id)
     else:
         source = compaction.kind
         make_id = partial(ids.eviction_id, origin, compaction.compaction_id.removeprefix("prune:"))
     owned = [event for event in dropped if not event.record_id]
-    return Plan(session, origin, source, compaction.compaction_id, make_id, dropped, owned, compaction, known)
+    return Plan(
+        session, origin, source, compaction.compaction_id, make_id, dropped, owned, compaction, known, linked
+    )
 
 
 def _record_of(session_id: str, origin: str, compaction: Compaction) -> ArchivedCompaction | None:
@@ -90,27 +99,38 @@ def _record_of(session_id: str, origin: str, compaction: Compaction) -> Archived
     found = {row.session_id: row for row in rows.order_by("session_id")}
     if own := found.get(session_id) or found.get(origin):
         return own
-    if not found or len(compaction.compaction_id) < _GLOBALLY_UNIQUE:
+    if not found or not _RANDOM_ID.fullmatch(compaction.compaction_id):
         return None
     agent = compaction.session.agent
     same_agent = AgentSession.objects.filter(agent=agent, session_id__in=found).order_by("session_id").first()
     return found[same_agent.session_id] if same_agent else None
 
 
-def _dropped_events(compaction: Compaction, session: AgentSession) -> list[EventRef]:
-    """The transitive closure: an event that left may itself have replaced others, which left with it,
-    unless an earlier archive owns them."""
-    events = session_events(session).filter(generation=compaction.generation)
+def _dropped_events(compaction: Compaction, session: AgentSession) -> tuple[list[EventRef], list[str]]:
+    """The transitive closure: an event that left may itself have replaced others, which left with it, up
+    to what an earlier archive owns; that one's id is in the second list. What a prune or microcompact
+    had cut out of an event belongs to the event, whoever owns it."""
+    events = generation_events(session, compaction.generation)
     found = {ref.seq: ref for ref in refs_by_seq(events, unranged(compaction.dropped))}
     # Few events have replaced others: a handful a compaction.
     replacing = set(events.exclude(shadowed_by=None).values_list("shadowed_by", flat=True).distinct())
+    cuts = Compaction.objects.filter(session=session, generation=compaction.generation)
+    cutting = set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
+    linked: dict[str, None] = {}
     frontier = replacing & found.keys()
     while frontier:
-        replaced = events.filter(shadowed_by__in=frontier, record_id="").exclude(seq=compaction.at_seq)
-        below = {ref.seq: ref for ref in event_refs(replaced) if ref.seq not in found}
-        found.update(below)
-        frontier = replacing & below.keys()
-    return [found[seq] for seq in sorted(found)]
+        replaced = events.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
+        below: set[int] = set()
+        for ref in event_refs(replaced):
+            if ref.seq in found:
+                continue
+            if ref.record_id and ref.shadowed_by not in cutting:
+                linked[ref.record_id] = None
+                continue
+            found[ref.seq] = ref
+            below.add(ref.seq)
+        frontier = replacing & below
+    return [found[seq] for seq in sorted(found)], list(linked)
 
 
 def closing_plan(session: AgentSession) -> Plan | None:
@@ -122,13 +142,24 @@ def closing_plan(session: AgentSession) -> Plan | None:
     )
     if _is_kept(session.parent_id):
         left = left.filter(inherited=False)
-    events = list(event_refs(left))
+    events = _behind_forgotten(session.session_id, list(event_refs(left)))
     if not any(event.role in ("user", "assistant", "tool") for event in events):
         return None
     last = events[-1]
     last_id = last.uid or str(last.seq)
     make_id = partial(ids.closing_id, session.session_id, last_id)
     return Plan(session, session.session_id, "session-end", f"end:{last_id}", make_id, events, events)
+
+
+def _behind_forgotten(session_id: str, events: list[EventRef]) -> list[EventRef]:
+    """What came after the last closing archive that was forgotten: a rebuild can't tell what that owned."""
+    if not any(tombstone.kind == "record" for tombstone in tombstones()):
+        return events
+    for index in range(len(events) - 1, -1, -1):
+        last_id = events[index].uid or str(events[index].seq)
+        if is_forgotten("record", ids.closing_id(session_id, last_id)):
+            return events[index + 1 :]
+    return events
 
 
 def _is_kept(session_id: str) -> bool:

@@ -59,6 +59,12 @@ def compaction_link(compaction: Compaction, known: ArchivedCompaction) -> None:
     compaction.save()
 
 
+def compaction_settle(compaction: Compaction, state: str) -> None:
+    """It needs no record, and `state` says why."""
+    compaction.state = state
+    compaction.save(update_fields=["state"])
+
+
 def rows_relink(record: Record) -> None:
     """Gives a record the events of the rows that its provenance says it owns."""
     given = record.provenance

@@ -6,7 +6,7 @@ from typing import Any
 
 from .blobs import blob_read
 from .card import Card, CardBuilder
-from .counts import session_events
+from .counts import generation_events
 from .eventrefs import EventRef, event_refs, mirror_session_id
 from .facts import ArchivedEvent
 from .logs.events import INJECTED, PERSON, Block
@@ -68,7 +68,7 @@ def archive_text(
 
 def _said_meanwhile(session: AgentSession, dropped: list[EventRef]) -> Iterator[ArchivedEvent]:
     """What a person said between the first and the last event that left, and what led to it."""
-    said = session_events(session).filter(generation=dropped[0].generation, source=PERSON)
+    said = generation_events(session, dropped[0].generation).filter(source=PERSON)
     within = said.filter(seq__range=(dropped[0].seq, dropped[-1].seq)).order_by("seq")
     before = said.filter(seq__lt=dropped[0].seq).order_by("-seq")
     for text in event_texts(session, list(event_refs(within[:3])) or event_refs(before[:1])):
@@ -79,7 +79,7 @@ def _said_meanwhile(session: AgentSession, dropped: list[EventRef]) -> Iterator[
 def _summary(session: AgentSession, compaction: Compaction | None) -> str:
     if compaction is None or compaction.summary_seq is None:
         return ""
-    event = session_events(session).filter(generation=compaction.generation, seq=compaction.summary_seq)
+    event = generation_events(session, compaction.generation).filter(seq=compaction.summary_seq)
     for text in event_texts(session, iter(event)):
         return "\n\n".join(block.text for block in text.blocks if block.kind == "text")
     return ""

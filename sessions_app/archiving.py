@@ -3,13 +3,14 @@ the worker and the first visit run."""
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from records.files import StoreFull, ensure_free_space
 from records.tombstones import is_forgotten
@@ -22,7 +23,7 @@ from .ingest import Ingested, source_ingest, source_is_read
 from .levels import level_enable, may_read, pool_session_id, settings_expire
 from .locks import archive_lock
 from .models import AgentSession, Compaction, Source
-from .sessionfile import workspace_key_of
+from .sessionfile import WorkspacesDamaged, workspace_key_of
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,20 @@ class _Pass:
     def warn(self, path: str | Path, message: str) -> None:
         self.result.warnings += 1
         self.say(f"{path}: {message}")
+
+    @contextmanager
+    def guarded(self, path: str) -> Iterator[None]:
+        """One bad file never stops the scan; what was read of it so far is kept."""
+        try:
+            yield
+        except (StoreFull, WorkspacesDamaged):
+            raise
+        except FileNotFoundError:
+            self.warn(path, "it vanished before it was read")
+            Source.objects.filter(path=path, read_size__lt=0).delete()
+        except Exception as error:
+            log.exception("Reading %s failed", path)
+            self.warn(path, f"{type(error).__name__}: {error}")
 
 
 def archive_run(
@@ -150,38 +165,35 @@ def _is_forgotten(source: Source) -> bool:
     return is_forgotten("session", source.session_id) or is_forgotten("session", _pool(source))
 
 
-def _source_pass(source: Source, run: _Pass, *, named: bool) -> None:
+def _may_read(source: Source) -> bool:
     pool = _pool(source)
-    if _is_forgotten(source) or not may_read(source.session_id, pool, workspace_key_of(pool)):
-        run.result.skipped += 1
-        return
-    try:
+    return not _is_forgotten(source) and may_read(source.session_id, pool, workspace_key_of(pool))
+
+
+def _source_pass(source: Source, run: _Pass, *, named: bool) -> None:
+    with run.guarded(source.path):
         ingested = _ingest(source, run, named=named)
-        run.session_ids += ingested.sessions
-        _sessions_archive(ingested.sessions, source.mtime_ns, run)
-    except StoreFull:
-        raise
-    except FileNotFoundError:
-        run.warn(source.path, "it vanished before it was read")
-        if source.read_size < 0:
-            source.delete()
-    except Exception as error:
-        # One bad file never stops the scan; what was read of it so far is kept.
-        log.exception("Reading %s failed", source.path)
-        run.warn(source.path, f"{type(error).__name__}: {error}")
+        if ingested:
+            run.session_ids += ingested.sessions
+            _sessions_archive(ingested.sessions, run, touched_ns=source.mtime_ns)
 
 
-def _ingest(source: Source, run: _Pass, *, named: bool) -> Ingested:
-    if source_is_read(source):
-        run.result.skipped += 1
-        return Ingested(sessions=with_lanes([source.session_id]))
-    with archive_lock():
-        # Another process may have read it while this one waited.
-        source.refresh_from_db()
-        ingested = source_ingest(source, take_torn_tail=named or _is_idle(source))
-    run.result.events += ingested.events
-    run.result.warnings += ingested.warnings
-    return ingested
+def _ingest(source: Source, run: _Pass, *, named: bool) -> Ingested | None:
+    """None when nothing of it may be read."""
+    if _may_read(source):
+        if source_is_read(source):
+            run.result.skipped += 1
+            return Ingested(sessions=with_lanes([source.session_id]))
+        with archive_lock():
+            # While this one waited another process may have read it, or forgotten or paused it.
+            source.refresh_from_db()
+            if _may_read(source):
+                ingested = source_ingest(source, take_torn_tail=named or _is_idle(source))
+                run.result.events += ingested.events
+                run.result.warnings += ingested.warnings
+                return ingested
+    run.result.skipped += 1
+    return None
 
 
 def _is_idle(source: Source) -> bool:
@@ -189,26 +201,46 @@ def _is_idle(source: Source) -> bool:
     return bool(hours) and time.time() - source.mtime_ns / 1e9 >= hours * 3600
 
 
-def _sessions_archive(session_ids: list[str], touched_ns: int, run: _Pass) -> None:
-    """`touched_ns`: when their log was last written."""
+def _sessions_archive(
+    session_ids: list[str], run: _Pass, *, touched_ns: int, log_is_gone: bool = False
+) -> None:
+    """`touched_ns`: when their log was last written; one that is gone won't be again."""
     now = int(time.time() * 1000)
-    for session in AgentSession.objects.filter(session_id__in=session_ids).order_by("session_id"):
+    for session_id in sorted(session_ids):
         with archive_lock():
-            done: Archived = session_archive(session, now=now, idle_since=touched_ns // 1_000_000)
+            session = AgentSession.objects.filter(session_id=session_id).first()
+            if session is None:
+                continue  # forgotten meanwhile
+            done: Archived = session_archive(
+                session, now=now, idle_since=touched_ns // 1_000_000, log_is_gone=log_is_gone
+            )
         run.archived += len(done.compactions)
         run.result.closing += len(done.closing)
 
 
 def _left_over_pass(run: _Pass) -> None:
-    """Compactions whose log is gone, or that an earlier run was killed before archiving."""
+    """Sessions that no log brought up: their log is gone, or an earlier run was killed before it had
+    archived what it had read."""
+    gone = Source.objects.exclude(missing_since=None).values("session_id")
+    there = Source.objects.filter(missing_since=None).values("session_id")
     waiting = Compaction.objects.filter(state__in=(Compaction.State.READY, Compaction.State.PENDING))
-    left = set(waiting.values_list("session_id", flat=True)) - set(run.session_ids)
-    for session in AgentSession.objects.filter(session_id__in=left):
-        if may_read(session.session_id, session.pool_session_id, session.workspace_key):
-            run.session_ids.append(session.session_id)
+    left = AgentSession.objects.filter(
+        Q(session_id__in=waiting.values("session_id"))
+        | Q(session_id__in=gone, current_count__gt=0)
+        | Q(parent_id__in=gone, relation="subagent", current_count__gt=0)
+    ).exclude(session_id__in=run.session_ids)
+    for session in left:
+        if not may_read(session.session_id, session.pool_session_id, session.workspace_key):
+            continue
+        with run.guarded(session.session_id):
             logs = Source.objects.filter(session_id__in=(session.session_id, session.parent_id))
-            touched = logs.aggregate(latest=Max("mtime_ns"))["latest"]
-            _sessions_archive([session.session_id], touched or 0, run)
+            run.session_ids.append(session.session_id)
+            _sessions_archive(
+                [session.session_id],
+                run,
+                touched_ns=logs.aggregate(latest=Max("mtime_ns"))["latest"] or 0,
+                log_is_gone=logs.exists() and not logs.filter(session_id__in=there).exists(),
+            )
 
 
 def _count(run: _Pass) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from .blobs import BlobRefused, file_keep
 from .counts import session_counts_save
@@ -20,6 +21,7 @@ from .logs.events import (
     SessionFact,
     Shadowed,
 )
+from .logs.rows import clean
 from .models import AgentSession, Compaction, Generation, ImportWarning, SessionFile
 
 # Taken from a NewEvent as they are; then what it does not know: session, mirror, generation, record.
@@ -55,6 +57,18 @@ def ranges(numbers: Iterable[int]) -> list[list[int]]:
 
 def unranged(pairs: Iterable[Iterable[int]]) -> list[int]:
     return [number for first, last in pairs for number in range(first, last + 1)]
+
+
+def _events_insert(cursor: CursorWrapper, rows: list[tuple[Any, ...]]) -> None:
+    try:
+        with transaction.atomic():
+            cursor.executemany(_INSERT_EVENT, rows)
+    except UnicodeEncodeError:
+        # A lone surrogate that a reader let through: rare, so that looking for it first would cost more.
+        cursor.executemany(
+            _INSERT_EVENT,
+            [tuple(clean(value) if isinstance(value, str) else value for value in row) for row in rows],
+        )
 
 
 class Batch:
@@ -150,7 +164,7 @@ class Batch:
             generation.save()
             with connection.cursor() as cursor:
                 if self._events:
-                    cursor.executemany(_INSERT_EVENT, list(self._event_rows()))
+                    _events_insert(cursor, list(self._event_rows()))
                 if self._shadows:
                     cursor.executemany(_SHADOW, self._shadows)
             for fact in self._facts:
@@ -169,7 +183,7 @@ class Batch:
     def _warnings_save(self, now: int) -> None:
         rows = [
             ImportWarning(
-                path=self.source_path, row=warning.row, code=warning.code, message=warning.message,
+                path=self.source_path, row=warning.row, code=warning.code, message=clean(warning.message),
                 session_id=self.session.session_id, created_at=now,
             )
             for warning in self._warnings
@@ -201,7 +215,7 @@ class Batch:
                     # A log names its parent once; a source that is known to be a sub-agent stays one.
                     if name in ("parent_id", "relation") and getattr(session, name):
                         continue
-                    setattr(session, name, value)
+                    setattr(session, name, clean(value) if isinstance(value, str) else value)
         for lane, (low, high) in self._times.items():
             session = self._lane(lane)
             session.started_at = low if session.started_at is None else min(session.started_at, low)
@@ -225,13 +239,14 @@ class Batch:
             "kind", "at_seq", "summary_seq", "origin_session_id", "trigger", "tokens_before", "tokens_after",
             "provider", "model", "confirmed", "opaque", "time", "missing",
         ):  # fmt: skip
-            setattr(row, name, getattr(fact, name))
+            value = getattr(fact, name)
+            setattr(row, name, clean(value) if isinstance(value, str) else value)
         row.dropped = ranges(fact.dropped)
         row.generation = self.generation.number
         row.save()
 
     def _file_row(self, reference: FileRef) -> SessionFile:
-        row = SessionFile(session=self.session, path=reference.path, row=reference.row)
+        row = SessionFile(session=self.session, path=clean(reference.path), row=reference.row)
         try:
             row.sha256, row.size = file_keep(reference.path, self.root)
             row.state = SessionFile.State.KEPT

@@ -16,7 +16,7 @@ from .eventrefs import events_of_mirror, with_lanes
 from .forget import forget_resume
 from .mirror import Mirror, MirrorDamaged, generations
 from .models import AgentSession, Generation, SessionFile
-from .rebuild import archives_relink, session_rebuild
+from .rebuild import archives_relink, mirror_check, session_rebuild
 
 
 def store_findings(*, repair: bool) -> Iterator[Finding]:
@@ -43,10 +43,11 @@ def _session_findings(folder: Path, data: dict[str, Any], *, repair: bool) -> It
         yield Finding("forgotten-session", session_id, f"It is forgotten, but {folder} is there.")
         return
     try:
-        problem = _problem(folder, session_id)
+        mirror_check(folder, data)
     except MirrorDamaged as damage:
-        yield Finding("damaged-mirror", session_id, f"{damage}. Restore it from a backup.")
+        yield Finding("damaged-mirror", session_id, str(damage))
         return
+    problem = _problem(folder, session_id)
     if problem and repair:
         session_rebuild(folder, data)
         archives_relink(with_lanes([session_id]))
@@ -55,10 +56,10 @@ def _session_findings(folder: Path, data: dict[str, Any], *, repair: bool) -> It
 
 
 def _problem(folder: Path, session_id: str) -> tuple[str, str] | None:
-    """What a rebuild of the session's rows mends. Reads the whole mirror: MirrorDamaged."""
+    """What a rebuild of the session's rows mends."""
     session = AgentSession.objects.filter(session_id=session_id).first()
     for number in generations(folder):
-        length = sum(map(len, Mirror(folder, number).stream()))
+        length = Mirror(folder, number).length
         if session is None:
             return "mirror-without-session", "Its mirror has no rows."
         read = Generation.objects.filter(session=session, number=number).first()

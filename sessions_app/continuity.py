@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from .eventrefs import with_lanes
 from .logs.streams import StreamDamaged, read_stream
 from .mirror import Mirror, generations
 from .models import AgentSession, Generation
@@ -11,23 +12,31 @@ from .models import AgentSession, Generation
 _COMPARED = 64 * 1024
 
 
-def generation_for(session: AgentSession, folder: Path, path: Path) -> Generation | None:
-    """The generation that a source continues, a new one if it continues none; None when all of it is
-    mirrored already (an older copy of the same log)."""
+def generation_for(session: AgentSession, folder: Path, path: Path) -> tuple[Generation, bool]:
+    """The generation that a source continues, or a new one if it continues none; False with it when all
+    of the source is mirrored already (an older copy of the same log)."""
     # Those on disk count too: rows may be missing after a rebuild that was cut short.
     rows = {generation.number: generation for generation in session.generations.all()}
     numbers = {*generations(folder), *rows}
     for number in sorted(numbers, reverse=True):
         match _relation(path, Mirror(folder, number)):
             case "continues":
-                return rows.get(number) or Generation.objects.create(session=session, number=number)
-            case "contained":
-                return None
+                _view(session, number)
+                return rows.get(number) or Generation.objects.create(session=session, number=number), True
+            case "contained" if number in rows:
+                return rows[number], False
     number = max(numbers) + 1 if numbers else 0
-    if number:
+    _view(session, number)
+    return Generation.objects.create(session=session, number=number), True
+
+
+def _view(session: AgentSession, number: int) -> None:
+    """The log as it is now is what counts, though it be one that was there before."""
+    if session.view_generation != number:
         session.view_generation = number
-        session.save(update_fields=["view_generation"])
-    return Generation.objects.create(session=session, number=number)
+        AgentSession.objects.filter(session_id__in=with_lanes([session.session_id])).update(
+            view_generation=number
+        )
 
 
 def _relation(path: Path, mirror: Mirror) -> str:

@@ -6,8 +6,12 @@ from .models import AgentSession, Event, Surface
 
 
 def session_events(session: AgentSession) -> QuerySet[Event]:
-    """The events that count now: an older numbering of a rewritten log is left out."""
-    return Event.objects.filter(session_id=session.session_id, generation__gte=session.view_generation)
+    """The events that count now: other versions of a rewritten log are left out."""
+    return generation_events(session, session.view_generation)
+
+
+def generation_events(session: AgentSession, generation: int) -> QuerySet[Event]:
+    return Event.objects.filter(session_id=session.session_id, generation=generation)
 
 
 def session_counts(session: AgentSession) -> tuple[int, int, int]:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 
 from django.conf import settings
 
 from .logs import registry
 from .logs.events import Head
-from .logs.rows import Row, RowSplitter
+from .logs.rows import MAX_PARSED_ROW, Row, RowSplitter
 from .logs.streams import StreamDamaged, read_stream
 from .models import Source
 
@@ -96,7 +97,7 @@ def _head_rows(path: Path) -> Iterator[Row]:
             yield from splitter.feed(chunk)
             read += len(chunk)
             # A first row of many megabytes is read to its end: without it there is no head at all.
-            if read >= _HEAD_BYTES and splitter.number:
+            if read >= _HEAD_BYTES and (splitter.number or read > MAX_PARSED_ROW):
                 return
     except StreamDamaged:
         return
@@ -112,6 +113,8 @@ def source_discover(
     path = path.absolute()
     try:
         status = path.stat()
+        if not S_ISREG(status.st_mode):
+            return NotRecognised(path, "not a regular file")
         known = Source.objects.filter(path=str(path)).first()
         if known and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
             return known

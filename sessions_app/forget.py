@@ -151,10 +151,9 @@ def _rows_delete(session_ids: Sequence[str], record_ids: Sequence[str]) -> None:
         Compaction.objects.filter(record_id__in=record_ids, state=Compaction.State.INHERITED).exclude(
             session_id__in=session_ids
         ).update(state=Compaction.State.READY, record_id="")
-        if session_ids:
-            ArchivedCompaction.objects.filter(record_id__in=record_ids).delete()
-            L1Eviction.objects.filter(record_id__in=record_ids).delete()
-            sessions_delete(with_lanes(session_ids))
+        ArchivedCompaction.objects.filter(record_id__in=record_ids).delete()
+        L1Eviction.objects.filter(record_id__in=record_ids).delete()
+        sessions_delete(with_lanes(session_ids))
         Compaction.objects.filter(record_id__in=record_ids).update(
             state=Compaction.State.FORGOTTEN, record_id="", lost={}
         )

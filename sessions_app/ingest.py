@@ -5,8 +5,6 @@ any moment, the next run goes on at the last committed row; bytes that are mirro
 over. The caller holds the archive lock and has asked `levels.may_read`.
 """
 
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,15 +16,11 @@ from . import sessionfile
 from .batch import Batch
 from .continuity import generation_for
 from .discovery import agent_root
-from .eventrefs import events_of_mirror
 from .levels import pool_session_id
-from .logs import registry
-from .logs.events import Head, Known, Reader
-from .logs.rows import Row, RowSplitter, decode
-from .logs.streams import StreamDamaged, read_stream
 from .mirror import Mirror
 from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, SessionFile, Source
+from .stretch import Stretch
 
 _STRETCH_EVENTS, _STRETCH_BYTES = 8_000, 16 * 1024 * 1024
 
@@ -78,22 +72,23 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     path.stat()
     session = session_ensure(source)
     folder = sessionfile.session_folder(session.workspace_key, session.session_id)
-    generation = generation_for(session, folder, path)
+    generation, has_more = generation_for(session, folder, path)
     result = Ingested(sessions=[session.session_id])
     whole = True
-    if generation is not None:
+    if has_more:
         batch = Batch(session, generation, agent_root(source.agent, path), source.path)
-        stretch = _Stretch(source, session, generation, batch)
+        stretch = Stretch(source, session, generation, batch)
         with MirrorWriter(folder, generation.number) as writer:
             whole = stretch.read(writer, path, take_torn_tail=take_torn_tail)
         result.events, result.warnings = batch.event_total, batch.warning_total
         result.sessions = [row.session_id for row in batch.sessions]
         if generation.number:
             ownership_transfer(session, generation.number)
+    source.generation = generation.number
     if whole:
         source.read_size, source.read_mtime_ns = source.size, source.mtime_ns
     session_file_refresh(session, folder, source)
-    source.save(update_fields=["read_size", "read_mtime_ns"])
+    source.save(update_fields=["read_size", "read_mtime_ns", "generation"])
     return result
 
 
@@ -103,113 +98,9 @@ def session_reparse(session: AgentSession, folder: Path, number: int) -> None:
                     parent_id=session.parent_id, relation=session.relation)  # fmt: skip
     generation, _ = Generation.objects.get_or_create(session=session, number=number)
     batch = Batch(session, generation, settings.MEMEX_HOME, "")
-    stretch = _Stretch(source, session, generation, batch)
+    stretch = Stretch(source, session, generation, batch)
     stretch.read_chunks(Mirror(folder, number).stream())
     stretch.commit(last=True)
-
-
-class _Stretch:
-    """One pass over one generation."""
-
-    def __init__(self, source: Source, session: AgentSession, generation: Generation, batch: Batch) -> None:
-        self.source, self.session, self.generation, self.batch = source, session, generation, batch
-        self.offset, self.number = generation.parsed_bytes, generation.parsed_rows
-        self.writer: MirrorWriter | None = None
-        head = Head(
-            agent=source.agent, session_id=session.session_id, cwd=source.cwd, started_at=source.started_at,
-            parent_id=source.parent_id, relation=source.relation,
-        )  # fmt: skip
-        self.reader: Reader = registry.format_of(source.agent).reader(
-            head, generation.reader_state or None, _known(session, generation.number)
-        )
-
-    def read(self, writer: MirrorWriter, path: Path, *, take_torn_tail: bool) -> bool:
-        """False when a last line that is not complete was left for later."""
-        self.writer = writer
-        try:
-            tail = self.read_chunks(read_stream(path, start=self.offset))
-        except StreamDamaged as damage:
-            tail = b""
-            self.batch.warn(self.number, "damaged-stream", f"{damage}")
-        if tail and take_torn_tail:
-            writer.append(self.offset, tail)
-            self.batch.warn(self.number, "torn", "the last line is not complete")
-        self.commit(last=True)
-        return take_torn_tail or not tail
-
-    def read_chunks(self, chunks: Iterator[bytes]) -> bytes:
-        """Reads whole rows, and a last one that is complete but for its b"\\n"; gives back what is left."""
-        carry: list[bytes] = []
-        unread = 0
-        for chunk in self._behind_open_tail(chunks):
-            cut = chunk.rfind(b"\n") + 1
-            if not cut:
-                carry.append(chunk)
-                continue
-            data = b"".join((*carry, chunk[:cut])) if carry else chunk[:cut]
-            carry = [chunk[cut:]] if cut < len(chunk) else []
-            self._read_rows(data)
-            unread += len(data)
-            if len(self.batch) >= _STRETCH_EVENTS or unread >= _STRETCH_BYTES:
-                self.commit()
-                unread = 0
-        tail = b"".join(carry)
-        found = decode(tail) if tail else None
-        if found and found.values and not found.damage:
-            self._mirror(tail)
-            self.batch.add(self.reader.feed(Row(self.number, self.offset, tail)))
-            self.offset += len(tail)
-            self.number += 1
-            self.generation.open_tail = True
-            tail = b""
-        return tail
-
-    def _behind_open_tail(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            if self.generation.open_tail and chunk:
-                self.generation.open_tail = False
-                if chunk.startswith(b"\n"):
-                    self._mirror(b"\n")
-                    self.offset += 1
-                    chunk = chunk[1:]
-                else:
-                    self.number -= 1  # the same line goes on: what follows is glued to it
-            yield chunk
-
-    def _read_rows(self, data: bytes) -> None:
-        self._mirror(data)
-        splitter = RowSplitter(self.offset, self.number)
-        feed, add = self.reader.feed, self.batch.add
-        for row in splitter.feed(data):
-            if effects := feed(row):
-                add(effects)
-        self.offset, self.number = splitter.offset, splitter.number
-
-    def _mirror(self, data: bytes) -> None:
-        if self.writer:
-            self.writer.append(self.offset, data)
-
-    def commit(self, *, last: bool = False) -> None:
-        if self.writer:
-            self.writer.flush()
-        self.batch.commit(
-            parsed_bytes=self.offset,
-            parsed_rows=self.number,
-            reader_state=self.reader.state(),
-            now=int(time.time() * 1000),
-            last=last,
-        )
-
-
-def _known(session: AgentSession, number: int) -> Iterator[Known]:
-    if not session.event_count:
-        return
-    prefix = f"{session.session_id}."
-    rows = events_of_mirror(session.session_id, number).order_by("row", "part")
-    columns = ("seq", "uid", "ref", "digest", "session_id", "surface", "type", "role")
-    for seq, uid, ref, digest, lane, *rest in rows.values_list(*columns).iterator(10_000):
-        own = lane == session.session_id
-        yield Known(seq, uid, ref, digest, "" if own else lane.removeprefix(prefix), *rest)
 
 
 def ownership_transfer(session: AgentSession, number: int) -> None:
@@ -249,7 +140,13 @@ def session_file_refresh(session: AgentSession, folder: Path, source: Source | N
         data.setdefault("sources", {})[source.path] = {
             "size": source.size, "mtime_ns": source.mtime_ns, "cwd": source.cwd,
             "started_at": source.started_at, "parent_id": source.parent_id, "relation": source.relation,
+            "read_size": source.read_size, "read_mtime_ns": source.read_mtime_ns,
+            "generation": source.generation,
         }  # fmt: skip
+    # How much of each was read: less than that in the mirror is a loss that a rebuild must not hide.
+    data["generations"] = {
+        str(row.number): row.parsed_bytes for row in session.generations.order_by("number")
+    }
     data["files"] = {
         file.path: {"row": file.row, "state": file.state, "sha256": file.sha256, "size": file.size}
         for file in SessionFile.objects.filter(session=session).order_by("path")

@@ -66,7 +66,24 @@ def levels_of(pool_id: str, workspace_key: str) -> Levels:
     row = SessionSettings.objects.filter(session_id=pool_id).values_list("l2", "l3").first()
     if row:
         return Levels(bool(row[0]), bool(row[1]))
-    return default_levels(workspace_key)
+    return _restored(pool_id, workspace_key) or default_levels(workspace_key)
+
+
+def _restored(pool_id: str, workspace_key: str) -> Levels | None:
+    """The switches that the session's file has and the database lost: the file is the truth."""
+    data = sessionfile.session_read(sessionfile.session_folder(workspace_key, pool_id))
+    if "levels_updated_at" not in data or is_forgotten("session", pool_id):
+        return None
+    levels = Levels(bool(data.get("l2")), bool(data.get("l3")))
+    SessionSettings.objects.bulk_create(
+        [
+            SessionSettings(
+                session_id=pool_id, l2=levels.l2, l3=levels.l3, updated_at=data["levels_updated_at"]
+            )
+        ],
+        ignore_conflicts=True,
+    )
+    return levels
 
 
 def default_levels(workspace_key: str) -> Levels:

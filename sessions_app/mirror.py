@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from backports import zstd
 
@@ -21,6 +21,8 @@ from .logs.rows import RowSplitter
 
 SKIPPABLE = (0x184D2A5E).to_bytes(4, "little")
 _PREFIX = 8
+# Far more than a header with its lists ever takes.
+_HEADER_BYTES = 16 * 1024 * 1024
 
 
 class MirrorDamaged(Exception):
@@ -56,11 +58,28 @@ class Mirror:
         self.generation = generation
         self.frames: list[Frame] = []
         self._last: tuple[int, bytes] = (-1, b"")
-        segment = 0
-        while (path := segment_path(folder, generation, segment)).exists():
-            self.frames.extend(_frames_of(path, segment))
-            segment += 1
+        # What can't be read from here on, though it was written; None when all is well.
+        self.damage: str | None = None
+        self._load()
         self._offsets = [frame.offset for frame in self.frames]
+
+    def _load(self) -> None:
+        segments = _segments(self.folder, self.generation)
+        for segment in range(max(segments, default=-1) + 1):
+            path = segment_path(self.folder, self.generation, segment)
+            if segment not in segments:
+                self.damage = f"{path} is missing"
+                return
+            frames, end, size = _frames_of(path, segment)
+            for frame in frames:
+                if frame.offset != self.length:
+                    self.damage = f"{path}: a frame before byte {frame.position} is missing"
+                    return
+                self.frames.append(frame)
+            # A torn tail is what a crash leaves at the very end, and no more.
+            if end < size and (segment < max(segments) or _holds_frames(path, end)):
+                self.damage = f"{path} is damaged at byte {end}"
+                return
 
     @property
     def length(self) -> int:
@@ -72,7 +91,7 @@ class Mirror:
         return sum(frame.size for frame in self.frames)
 
     def read(self, offset: int, length: int) -> bytes:
-        """The stream's bytes from `offset`; fewer only at its end."""
+        """The stream's bytes from `offset`; fewer only at its end. Raises MirrorDamaged."""
         pieces, end = [], offset + length
         index = max(0, bisect_right(self._offsets, offset) - 1)
         while index < len(self.frames) and offset < end:
@@ -82,16 +101,23 @@ class Mirror:
             pieces.append(piece)
             offset += len(piece)
             index += 1
+        if offset < end:
+            self._refuse_damage()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def stream(self, offset: int = 0) -> Iterator[bytes]:
-        """The stream from `offset` to its end, a frame at a time."""
+        """The stream from `offset` to its end, a frame at a time. Raises MirrorDamaged."""
         first = max(0, bisect_right(self._offsets, offset) - 1)
         for index in range(first, len(self.frames)):
             data = self._frame_bytes(index)
             skip = max(0, offset - self.frames[index].offset)
             if skip < len(data):
                 yield data[skip:] if skip else data
+        self._refuse_damage()
+
+    def _refuse_damage(self) -> None:
+        if self.damage:
+            raise MirrorDamaged(f"{self.damage}. Restore it from a backup.")
 
     def rows(self, first: int, last: int) -> Iterator[bytes]:
         """Rows `first` to `last`, inclusive, each with its b"\\n" (the stream's last may have none)."""
@@ -158,26 +184,27 @@ class Mirror:
         return b"".join(pieces)
 
 
-_tables: "OrderedDict[Path, tuple[int, int, list[Frame]]]" = OrderedDict()
+_Table = tuple[list[Frame], int, int]
+_tables: OrderedDict[Path, tuple[int, int, _Table]] = OrderedDict()
 _TABLES_KEPT = 256
 
 
-def _frames_of(path: Path, segment: int) -> list[Frame]:
-    """The whole frames of a segment file; a torn last one is left out."""
+def _segments(folder: Path, generation: int) -> set[int]:
+    return {int(path.name[6:10]) for path in folder.glob(f"g{generation:04d}-[0-9][0-9][0-9][0-9].zst")}
+
+
+def _frames_of(path: Path, segment: int) -> _Table:
+    """The whole frames of a segment file, where the last of them ends, and the size of the file."""
     stat = path.stat()
     cached = _tables.get(path)
     if cached and cached[:2] == (stat.st_size, stat.st_mtime_ns):
         _tables.move_to_end(path)
         return cached[2]
     frames: list[Frame] = []
+    position = 0
     with path.open("rb") as file:
-        position = 0
-        while len(prefix := file.read(_PREFIX)) == _PREFIX:
-            header_size = int.from_bytes(prefix[4:], "little")
-            header = _header(prefix, file.read(header_size))
-            if header is None:
-                break
-            start = position + _PREFIX + header_size
+        while found := _pair_at(file, position):
+            header, start = found
             end = start + header["z"]
             if end > stat.st_size:
                 break
@@ -193,19 +220,40 @@ def _frames_of(path: Path, segment: int) -> list[Frame]:
                     header.get("v", []),
                 )
             )
-            file.seek(end)
             position = end
-    _tables[path] = (stat.st_size, stat.st_mtime_ns, frames)
+    table = (frames, position, stat.st_size)
+    _tables[path] = (stat.st_size, stat.st_mtime_ns, table)
     while len(_tables) > _TABLES_KEPT:
         _tables.popitem(last=False)
-    return frames
+    return table
 
 
-def _header(prefix: bytes, text: bytes) -> dict[str, Any] | None:
-    if not prefix.startswith(SKIPPABLE):
+def _holds_frames(path: Path, position: int) -> bool:
+    """Whether a frame begins anywhere behind `position`."""
+    with path.open("rb") as file:
+        file.seek(position)
+        rest = file.read()
+        at = rest.find(SKIPPABLE, 1)
+        while at >= 0:
+            if _pair_at(file, position + at):
+                return True
+            at = rest.find(SKIPPABLE, at + 1)
+    return False
+
+
+def _pair_at(file: IO[bytes], position: int) -> tuple[dict[str, Any], int] | None:
+    """The header that begins there, and where its frame does."""
+    file.seek(position)
+    prefix = file.read(_PREFIX)
+    if len(prefix) < _PREFIX or not prefix.startswith(SKIPPABLE):
+        return None
+    size = int.from_bytes(prefix[4:], "little")
+    if size > _HEADER_BYTES:
         return None
     try:
-        header: dict[str, Any] = json.loads(text)
+        header = json.loads(file.read(size))
     except ValueError:
         return None
-    return header
+    if not isinstance(header, dict) or not all(type(header.get(name)) is int for name in "onrz"):
+        return None
+    return header, position + _PREFIX + size

@@ -13,7 +13,7 @@ from backports import zstd
 
 from records.files import fsync_dir
 
-from .mirror import SKIPPABLE, Mirror, segment_path
+from .mirror import SKIPPABLE, Mirror, MirrorDamaged, segment_path
 
 FRAME_BYTES = 256 * 1024
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -33,6 +33,8 @@ class MirrorWriter:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder, self.generation = folder, generation
         mirror = Mirror(folder, generation)
+        if mirror.damage:
+            raise MirrorDamaged(f"{mirror.damage}. Nothing is appended to it: restore it from a backup.")
         last = mirror.frames[-1] if mirror.frames else None
         self._segment = last.segment if last else 0
         self._drop_torn_tail(last.position + last.size if last else 0)

@@ -58,6 +58,8 @@ class Source(models.Model):
     # What it looked like when it was last read to its end, to pass it over until it changes.
     read_size = models.BigIntegerField(default=-1)
     read_mtime_ns = models.BigIntegerField(default=0)
+    # Which generation of its session's mirror holds it.
+    generation = models.PositiveIntegerField(default=0)
 
     class Meta:
         db_table = "sources"

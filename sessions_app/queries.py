@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from .counts import session_events
+from .counts import generation_events, session_events
 from .eventrefs import EventRef, mirror_session_id
 from .levels import Levels, levels_of
 from .logs import registry
@@ -46,6 +46,23 @@ def session_get(name: str) -> AgentSession:
     raise SessionNotFound(f"{name!r} may be any of {', '.join(row.session_id for row in found)}.")
 
 
+def session_generation(session: AgentSession, name: str, generation: int | None) -> int:
+    """Which version of a session's log is meant: the one asked for, else that of the log file `name`, else
+    the one that counts now. Raises SessionNotFound."""
+    if generation is None:
+        of_file = Source.objects.filter(path=name).values_list("generation", flat=True).first()
+        return session.view_generation if of_file is None else of_file
+    if not Generation.objects.filter(session_id=_mirror_owner(session), number=generation).exists():
+        raise SessionNotFound(f"Session {session.session_id} has no generation {generation}.")
+    return generation
+
+
+def _mirror_owner(session: AgentSession) -> str:
+    """Whose mirror a session's rows stand in: its parent's for an inline sub-agent."""
+    elsewhere = session_events(session).exclude(mirror_id="").values_list("mirror_id", flat=True).first()
+    return elsewhere or session.session_id
+
+
 def session_levels(session: AgentSession) -> Levels:
     return levels_of(session.pool_session_id, session.workspace_key)
 
@@ -65,8 +82,7 @@ def mirror_of(session_id: str, generation: int) -> Mirror:
 def rows_read(session: AgentSession, first: int, last: int, generation: int | None = None) -> Iterator[bytes]:
     """The original bytes of these rows, each once and with its line end. Of an inline sub-agent: rows of
     the log that it stands in."""
-    elsewhere = session_events(session).exclude(mirror_id="").values_list("mirror_id", flat=True).first()
-    owner = elsewhere or session.session_id
+    owner = _mirror_owner(session)
     number = session.view_generation if generation is None else generation
     mirror = mirror_of(owner, number)
     read = Generation.objects.filter(session_id=owner, number=number).values_list("parsed_rows", flat=True)
@@ -89,9 +105,12 @@ def rows_exactly(mirror: Mirror, first: int, last: int) -> Iterator[bytes]:
         )
 
 
-def events_read(session: AgentSession, first: int, last: int) -> Iterator[EventText]:
+def events_read(
+    session: AgentSession, first: int, last: int, generation: int | None = None
+) -> Iterator[EventText]:
     """Events by seq, with their content."""
-    events = session_events(session).filter(seq__range=(first, last)).order_by("seq")
+    number = session.view_generation if generation is None else generation
+    events = generation_events(session, number).filter(seq__range=(first, last)).order_by("seq")
     yield from event_texts(session, events.iterator(2_000))
 
 

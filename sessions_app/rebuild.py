@@ -1,7 +1,7 @@
 """Sessions, events and archive rows anew from the mirrors and record files: `reindex`, and undo."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from .archive import session_archive
 from .archiverows import rows_relink
 from .eventrefs import with_lanes
 from .ingest import ownership_transfer, session_reparse
-from .mirror import generations
+from .mirror import Mirror, MirrorDamaged, generations
 from .models import (
     AgentSession,
     ArchivedCompaction,
@@ -33,6 +33,7 @@ class Rebuilt:
     events: int = 0
     archived_compactions: int = 0
     l1_evictions: int = 0
+    damaged: list[str] = field(default_factory=list)  # what was left as it was, and why
 
 
 def sessions_rebuild(workspace_key: str | None = None) -> Rebuilt:
@@ -50,8 +51,11 @@ def sessions_rebuild(workspace_key: str | None = None) -> Rebuilt:
         stale = stale.filter(workspace_key=workspace_key)
     sessions_delete(stale.values_list("session_id", flat=True))
     for folder, data in folders:
-        session_rebuild(folder, data)
-        result.sessions += 1
+        try:
+            session_rebuild(folder, data)
+            result.sessions += 1
+        except MirrorDamaged as damage:
+            result.damaged.append(f"{data['session_id']}: {damage}")
     archives_relink(with_lanes(kept))
     result.events = Event.objects.filter(session_id__in=with_lanes(kept)).count()
     result.archived_compactions = ArchivedCompaction.objects.count()
@@ -60,8 +64,9 @@ def sessions_rebuild(workspace_key: str | None = None) -> Rebuilt:
 
 
 def session_rebuild(folder: Path, data: dict[str, Any]) -> None:
-    """The rows of one session from its folder."""
+    """The rows of one session from its folder. Raises MirrorDamaged before it has touched anything."""
     session_id = data["session_id"]
+    mirror_check(folder, data)
     with transaction.atomic():
         if "levels_updated_at" in data:
             SessionSettings.objects.update_or_create(
@@ -98,12 +103,22 @@ def session_rebuild(folder: Path, data: dict[str, Any]) -> None:
                     "agent": data["agent"],
                     "session_id": session_id,
                     "is_sample": data["is_sample"],
-                    "read_size": values["size"],
-                    "read_mtime_ns": values["mtime_ns"],
                 },
             )
     for number in generations(folder):
         session_reparse(session, folder, number)
+
+
+def mirror_check(folder: Path, data: dict[str, Any]) -> None:
+    """Reads all of a session's mirror. Raises MirrorDamaged when something that was read is not there."""
+    recorded: dict[str, int] = data.get("generations", {})
+    for number in sorted({*generations(folder), *map(int, recorded)}):
+        length = sum(map(len, Mirror(folder, number).stream()))
+        if length < recorded.get(str(number), 0):
+            raise MirrorDamaged(
+                f"{folder}: {length:,} of {recorded[str(number)]:,} bytes of generation {number} are there. "
+                "Restore the folder from a backup."
+            )
 
 
 def sessions_delete(session_ids: Iterable[str]) -> None:

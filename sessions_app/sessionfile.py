@@ -27,6 +27,10 @@ class StoreDamaged(Exception):
     """A small file of the store that nothing can be rebuilt from can't be read; the message names it."""
 
 
+class WorkspacesDamaged(StoreDamaged):
+    """workspaces.json: without it nobody can tell what is off or paused."""
+
+
 def session_folder(key: str, session_id: str) -> Path:
     return sessions_dir() / safe_segment(key) / safe_segment(session_id)
 

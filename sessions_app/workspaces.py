@@ -15,7 +15,7 @@ from filelock import FileLock
 from records.files import write_atomic
 from records.home import home
 
-from .sessionfile import json_read
+from .sessionfile import StoreDamaged, WorkspacesDamaged, json_read
 
 LEVELS = ("l2", "l3")
 
@@ -26,7 +26,10 @@ def _path() -> Path:
 
 def workspaces_read() -> dict[str, Any]:
     """Raises StoreDamaged: what was off or paused must not be read for want of the file."""
-    data = json_read(_path())
+    try:
+        data = json_read(_path())
+    except StoreDamaged as damage:
+        raise WorkspacesDamaged(str(damage)) from damage
     data.setdefault("schema", 1)
     data.setdefault("workspaces", {})
     data.setdefault("joins", [])

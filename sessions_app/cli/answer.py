@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+# What SQLite holds in a column.
+_LARGEST = 2**63 - 1
+
 
 @dataclass(slots=True)
 class Answer:
@@ -40,6 +43,8 @@ def span(text: str) -> tuple[int, int]:
         pair = int(first), int(last if dash else first)
     except ValueError:
         raise Refused(f"{text!r} is no range: write A-B, or A alone.") from None
-    if pair[0] < 0 or pair[1] < pair[0]:
-        raise Refused(f"{text!r} is no range: the first must not lie behind the last.")
+    if pair[0] < 0 or pair[1] < pair[0] or pair[1] > _LARGEST:
+        raise Refused(
+            f"{text!r} is no range: the first must not lie behind the last, nor the last beyond reach."
+        )
     return pair

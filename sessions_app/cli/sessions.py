@@ -10,7 +10,7 @@ from django.db.models import Count
 from records.ids import workspace_key
 from records.queries import facets
 from records.scope import OWNER
-from sessions_app.counts import session_events
+from sessions_app.counts import generation_events
 from sessions_app.levels import LevelSticky, level_enable
 from sessions_app.models import AgentSession, Compaction, Event, Source
 from sessions_app.overview import WorkspaceRow, store_status, workspaces_found
@@ -18,6 +18,7 @@ from sessions_app.queries import (
     SessionNotFound,
     events_read,
     rows_read,
+    session_generation,
     session_get,
     session_levels,
 )
@@ -77,12 +78,12 @@ def read(options: dict[str, Any]) -> Answer:
     session = session_get(options["session"])
     if bool(options["rows"]) == bool(options["seq"]):
         raise Refused("Give either --rows A-B (lines of the log) or --seq A-B (events).")
-    generation = options["generation"]
+    generation = session_generation(session, options["session"], options["generation"])
     if options["rows"]:
         first, last = span(options["rows"])
-        raw = rows_read(session, first, last, generation)
+        raw = _at_least_one(rows_read(session, first, last, generation), session, f"row {first}")
         if options["raw"]:
-            return Answer(raw=_at_least_one(raw, session, f"row {first}"))
+            return Answer(raw=raw)
         rows = [
             {"row": number, "text": line.decode("utf-8", "replace").rstrip("\n")}
             for number, line in zip(itertools.count(first), raw, strict=False)
@@ -90,11 +91,12 @@ def read(options: dict[str, Any]) -> Answer:
         return Answer({"rows": rows}, (f"[{row['row']}] {row['text']}" for row in rows))
     first, last = span(options["seq"])
     if options["raw"]:
-        return Answer(raw=_at_least_one(_event_rows(session, first, last), session, f"event #{first}"))
-    events = [_event_json(text) for text in events_read(session, first, last)]
-    if not events:
+        events = _event_rows(session, first, last, generation)
+        return Answer(raw=_at_least_one(events, session, f"event #{first}"))
+    found = [_event_json(text) for text in events_read(session, first, last, generation)]
+    if not found:
         raise SessionNotFound(f"Session {session.session_id} has no event #{first}.")
-    return Answer({"events": events}, _event_lines(events))
+    return Answer({"events": found}, _event_lines(found))
 
 
 def _at_least_one(pieces: Iterator[bytes], session: AgentSession, what: str) -> Iterator[bytes]:
@@ -104,15 +106,9 @@ def _at_least_one(pieces: Iterator[bytes], session: AgentSession, what: str) -> 
     return itertools.chain((first,), pieces)
 
 
-def _event_rows(session: AgentSession, first: int, last: int) -> Iterator[bytes]:
-    places = (
-        session_events(session)
-        .filter(seq__range=(first, last))
-        .order_by("generation", "row")
-        .values_list("generation", "row")
-        .distinct()
-    )
-    for generation, row in places:
+def _event_rows(session: AgentSession, first: int, last: int, generation: int) -> Iterator[bytes]:
+    events = generation_events(session, generation).filter(seq__range=(first, last))
+    for row in events.order_by("row").values_list("row", flat=True).distinct():
         yield from rows_read(session, row, row, generation)
 
 
@@ -155,6 +151,7 @@ def _workspace_lines(found: list[WorkspaceRow]) -> Iterator[str]:
 
 def level(options: dict[str, Any]) -> Answer:
     names = [name for name in ("l2", "l3") if name in options["levels"]]
+    _one_of(options)
     if options["workspace"]:
         path = folder(options["workspace"])
         key = workspace_key(path, "")
@@ -162,8 +159,6 @@ def level(options: dict[str, Any]) -> Answer:
         workspace_default_set(key, path, l2="l2" in names and not off, l3="l3" in names and not off)
         state = "off for new sessions" if off else f"{'+'.join(names).upper()} for every session in it"
         return Answer({"workspace": path, "levels": [] if off else names}, [f"{path}: {state}."])
-    if not options["session"]:
-        raise Refused("Name a session, or a folder with --workspace DIR.")
     if "off" in options["levels"]:
         raise LevelSticky(
             "MEMORY_LEVEL_STICKY: a session's level stays on. `memory pause` stops reading it; "
@@ -175,6 +170,11 @@ def level(options: dict[str, Any]) -> Answer:
         {"sessionId": pool, "levels": str(now)},
         [f"{pool}: {now}. `manage.py archive` reads it now; a running server does so by itself."],
     )
+
+
+def _one_of(options: dict[str, Any]) -> None:
+    if bool(options["session"]) == bool(options["workspace"]):
+        raise Refused("Name a session, or a folder with --workspace DIR, and not both.")
 
 
 def _pool(name: str) -> str:
@@ -192,6 +192,8 @@ def _pool(name: str) -> str:
 
 def pause(options: dict[str, Any]) -> Answer:
     paused = not options["resume"]
+    if options["session"] is not None or options["workspace"] is not None:
+        _one_of(options)
     if options["workspace"]:
         kind, value = "workspaces", workspace_key(folder(options["workspace"]), "")
     elif options["session"]:

@@ -15,6 +15,7 @@ from .text import digest
 _SUMMARY_OPENING = "Another language model started to solve this problem"
 _SEALED_KINDS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 # In the history for undo; the model never sees them.
+_ID_KEYS = ("compaction_response_id", "window_id")
 _UNSEEN_KINDS = frozenset({"ghost_snapshot"})
 
 
@@ -35,6 +36,8 @@ class Replacement:
     """The window that a `compacted` row sets. `history` None: it doesn't say, as old versions didn't."""
 
     compaction_id: str
+    # The log gives it no id: a checksum of what it says, which another may say again word for word.
+    is_nameless: bool
     summary: str
     history: list[dict[str, Any]] | None
     opaque: bool
@@ -49,7 +52,9 @@ def replacement_read(payload: dict[str, Any]) -> Replacement | None:
         return None
     summary = message or _readable_summary(history or [])
     sealed = any(kind_of(item) in _SEALED_KINDS for item in history or [])
-    return Replacement(_compaction_id(payload), summary, history, not message and (sealed or not summary))
+    named = next(filter(None, (identifier(payload.get(key)) for key in _ID_KEYS)), "")
+    compaction_id = named or hashlib.sha256(_canonical_json(payload)).hexdigest()
+    return Replacement(compaction_id, not named, summary, history, not message and (sealed or not summary))
 
 
 def summary_text(payload: dict[str, Any]) -> str:
@@ -110,13 +115,6 @@ def _readable_summary(history: list[dict[str, Any]]) -> str:
             if text.startswith(_SUMMARY_OPENING):
                 return text
     return ""
-
-
-def _compaction_id(payload: dict[str, Any]) -> str:
-    for key in ("compaction_response_id", "window_id"):
-        if value := identifier(payload.get(key)):
-            return value
-    return hashlib.sha256(_canonical_json(payload)).hexdigest()
 
 
 def _canonical_json(value: dict[str, Any]) -> bytes:

@@ -4,6 +4,7 @@ An item is the payload of a `response_item` row, an entry of a compaction's repl
 `item` of an `item_completed` event.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -45,7 +46,11 @@ def identifier(value: Any) -> str:
     """An id as the store keeps it; "" if it is none."""
     if not value or not isinstance(value, str):
         return ""
-    return clean(value)[:_IDENTIFIER_LENGTH]
+    text = clean(value)
+    if len(text) <= _IDENTIFIER_LENGTH:
+        return text
+    # Cut, two long ids with one beginning would be one.
+    return f"{text[: _IDENTIFIER_LENGTH - 65]}:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def content_text(content: Any) -> str:

@@ -263,16 +263,22 @@ class CodexReader:
         event.tokens = estimate(replacement.summary) + sum(
             estimate(text) for text in map(item_text, fresh) if text != replacement.summary
         )
-        if not self._is_new(event):
-            return
         dropped = [seq for seq in self._window if seq not in kept]
+        copies = 1
+        while not self._is_new(event):
+            # Its id says it, or nothing left the window but its own first copy: the same row again.
+            own = replacement.compaction_id
+            if not replacement.is_nameless or all(self._window[seq][0] == own for seq in dropped):
+                return
+            copies += 1
+            event.uid = f"{replacement.compaction_id}-{copies}"
         self._drop(dropped)
         self._add(event, effects)
         if dropped:
             effects.append(Shadowed(dropped, event.seq))
         effects.append(
             CompactionFact(
-                compaction_id=replacement.compaction_id,
+                compaction_id=event.uid,
                 kind="compaction",
                 state="ready",
                 at_seq=event.seq,

@@ -32,7 +32,7 @@ def packed_times(value: dict[str, Any], count: int) -> list[int] | list[None]:
         return [None] * count
     steps = [milliseconds(step) or 0 for step in as_list(as_dict(value.get("data")).get("dt"))]
     steps += [0] * count
-    return list(accumulate(steps[: max(0, count - 1)], initial=first))
+    return list(accumulate(steps[: count - 1], initial=first)) if count else []
 
 
 def packed_block(value: dict[str, Any], index: int) -> Block:
@@ -42,7 +42,7 @@ def packed_block(value: dict[str, Any], index: int) -> Block:
 
 def chunk_text(data: dict[str, Any]) -> str:
     chunk = as_dict(data.get("chunk"))
-    if chunk.get("type") not in _DELTAS:
+    if as_text(chunk.get("type")) not in _DELTAS:
         return ""
     return as_text(chunk.get("argumentsDelta")) or as_text(chunk.get("text"))
 

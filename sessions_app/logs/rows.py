@@ -12,7 +12,7 @@ import orjson
 
 # A row above this is kept in the mirror like any other, but not parsed: one such row would otherwise
 # decide how much memory an import needs.
-MAX_PARSED_ROW = 128 * 1024 * 1024
+MAX_PARSED_ROW = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _decoder = json.JSONDecoder()
 

@@ -7,6 +7,8 @@ from typing import Any
 from .events import PREVIEW_CHARACTERS
 from .rows import clean
 
+_YEAR_10000 = 253_402_300_800_000
+
 
 def preview(text: str) -> str:
     """The first characters of `text` on one line."""
@@ -19,14 +21,13 @@ def digest(text: str, seed: int = 0) -> int:
 
 
 def milliseconds(value: Any) -> int | None:
-    """An ISO 8601 string or a number of ms as integer milliseconds UTC; None if it is neither."""
-    if isinstance(value, bool):
+    """An ISO 8601 string or a number of ms as integer milliseconds UTC; None if it is neither, or lies
+    before 1970 or behind the year 9999."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value).timestamp() * 1000
+        except (ValueError, OverflowError):
+            return None
+    elif isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if isinstance(value, int | float):
-        return int(value) if abs(value) < 1e15 else None
-    if not isinstance(value, str):
-        return None
-    try:
-        return round(datetime.fromisoformat(value).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
+    return round(value) if 0 <= value < _YEAR_10000 else None

@@ -24,6 +24,17 @@ _REFUSALS = (
 )  # fmt: skip
 
 
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 2**31:
+        raise ValueError(text)
+    return number
+
+
+# What argparse calls it in "invalid … value".
+_count.__name__ = "count"
+
+
 class Command(StoreCommand):
     help = "List, open and read what is archived; switch levels; pause; forget, with preview and undo."
 
@@ -42,25 +53,25 @@ class Command(StoreCommand):
         listing.add_argument("--kind", action="append")
         listing.add_argument("--status", action="append")
         listing.add_argument("--text", help="words in title, summary or use_when")
-        listing.add_argument("--offset", type=int, default=0)
-        listing.add_argument("--limit", type=int, default=50)
+        listing.add_argument("--offset", type=_count, default=0)
+        listing.add_argument("--limit", type=_count, default=50)
 
         found = add("sessions", sessions.sessions, "sessions that were read")
         found.add_argument("--workspace", metavar="DIR")
-        found.add_argument("--limit", type=int, default=100)
+        found.add_argument("--limit", type=_count, default=100)
 
         opened = add("open", records.opened, "a record's text, or the original rows behind it")
         opened.add_argument("id")
         opened.add_argument("--original", action="store_true", help="the log's rows, byte for byte")
-        opened.add_argument("--offset", type=int, default=0, help="characters; with --original bytes")
-        opened.add_argument("--limit", type=int, help="characters; with --original bytes")
+        opened.add_argument("--offset", type=_count, default=0, help="characters; with --original bytes")
+        opened.add_argument("--limit", type=_count, help="characters; with --original bytes")
 
         read = add("read", sessions.read, "a session's log: rows as they stood, or events as text")
         read.add_argument("session", metavar="SESSION", help="id, its beginning, or the path of its log")
         read.add_argument("--seq", metavar="A-B", help="events")
         read.add_argument("--rows", metavar="A-B", help="lines of the log, from 0")
         read.add_argument("--raw", action="store_true", help="exactly the original bytes of those rows")
-        read.add_argument("--generation", type=int, help="an older version of a rewritten log")
+        read.add_argument("--generation", type=_count, help="an older version of a rewritten log")
 
         add("levels", sessions.levels, "folders that agents worked in, and which are switched on")
 

@@ -1,17 +1,18 @@
 """`manage.py reindex`: the database anew from the files."""
 
 import json
+import sys
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from records.ids import workspace_key
-from records.maintenance.reindex import records_reindex
+from records.maintenance.reindex import ReindexCounts, records_reindex
 from sessions_app.archiving import homes_discover
 from sessions_app.locks import archive_lock
 from sessions_app.management.store import StoreCommand
-from sessions_app.rebuild import sessions_rebuild
+from sessions_app.rebuild import Rebuilt, sessions_rebuild
 
 
 class Command(StoreCommand):
@@ -32,9 +33,16 @@ class Command(StoreCommand):
             sessions = sessions_rebuild(key)
         if key is None:
             homes_discover()
+        for damage in sessions.damaged:
+            self.stderr.write(f"left as it was: {damage}")
         if options["json"]:
             self.stdout.write(json.dumps({"records": asdict(records), "sessions": asdict(sessions)}))
-            return
+        else:
+            self._say(records, sessions)
+        if sessions.damaged:
+            sys.exit(1)
+
+    def _say(self, records: ReindexCounts, sessions: Rebuilt) -> None:
         self.stdout.write(
             f"{records.found} record files: {records.added} added, {records.changed} changed, "
             f"{records.removed} removed, {records.unreadable} unreadable; {sessions.sessions} sessions, "

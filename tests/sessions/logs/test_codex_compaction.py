@@ -249,3 +249,15 @@ def test_only_turns_that_are_in_the_window_can_be_taken_back():
         ]
     )
     assert story.window() == []
+
+
+def test_two_compactions_without_an_id_that_say_the_same_are_two():
+    nothing = {"message": ""}
+    story = read([
+        meta(), message("user", "first"), message("assistant", "one"), row("compacted", nothing),
+        message("user", "second"), message("assistant", "two"), row("compacted", nothing),
+    ])  # fmt: skip
+    first, second = story.compactions
+    assert first.compaction_id != second.compaction_id
+    assert second.compaction_id == f"{first.compaction_id}-2"
+    assert not set(first.dropped) & set(second.dropped)
