@@ -165,6 +165,32 @@ def test_two_at_once_archive_each_compaction_once(store):
     assert json.loads(store.run("doctor", "--json"))["ok"]
 
 
+def test_the_first_two_commands_ever_may_start_at_once(store):
+    write_log(store.agent, compactions=1)
+    processes = [store.start("archive", str(store.agent), "--level", "l2", "--json") for _ in range(3)]
+    ended = [(process.communicate(), process.returncode) for process in processes]
+    assert [code for _, code in ended] == [0, 0, 0], [output[1].decode() for output, _ in ended]
+    assert sum(json.loads(output[0].splitlines()[-1])["archived"] for output, _ in ended) == 1
+
+
+def test_a_damaged_database_is_made_anew_from_the_files(store):
+    write_log(store.agent, compactions=2)
+    store.run("archive", str(store.agent), "--level", "l2")
+    records = store.json("memory", "list")["records"]
+    database = store.home / "index.db"
+    for suffix in ("-wal", "-shm"):
+        database.with_name(f"index.db{suffix}").unlink(missing_ok=True)
+    database.write_bytes(b"not a database at all, but long enough to look at" * 100)
+    for command in (("memory", "list"), ("archive",), ("reindex",), ("doctor",)):
+        message = store.run(*command, fails=True)
+        assert b"reindex" in message, message
+        assert b"Traceback" not in message
+    database.unlink()
+    store.run("reindex")
+    assert store.json("memory", "list")["records"] == records
+    assert store.json("archive")["already"] == 2
+
+
 def test_none_of_the_words_of_a_forgotten_session_is_in_any_file(store):
     write_log(store.agent, 1, compactions=2, word="zanzibarite")
     write_log(store.agent, 2, compactions=1)
