@@ -19,7 +19,7 @@ from .levels import levels_of
 from .logs.events import INJECTED
 from .models import AgentSession, ArchivedCompaction, Compaction, Surface
 
-# A boundary that no summary follows is archived all the same after this long (spec: 10 minutes).
+# A boundary that no summary follows is archived all the same after this long.
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
 # Ids that agents draw at random and a copied log keeps; others may be a session's own counting.
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -5,11 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from .eventrefs import with_lanes
-from .logs.streams import StreamDamaged, read_stream
+from .logs.streams import StreamDamaged, is_compressed, read_stream
 from .mirror import Mirror, generations
 from .models import AgentSession, Generation
 
-_COMPARED = 64 * 1024
+# Reading all of a log of 100 MB each time it grows by a line would cost more than everything else; agents
+# append, and what they rewrite they rewrite from some line on.
+_COMPARED, _PLACES = 64 * 1024, 8
 
 
 def generation_for(session: AgentSession, folder: Path, path: Path) -> tuple[Generation, bool]:
@@ -40,17 +42,19 @@ def _view(session: AgentSession, number: int) -> None:
 
 
 def _relation(path: Path, mirror: Mirror) -> str:
-    """`continues`: the source begins with all that is mirrored (compared at both ends); `contained`:
-    it is shorter and all of it is mirrored; `other`."""
+    """`continues`: the source begins with all that is mirrored (compared at both ends and in between);
+    `contained`: it is shorter and all of it is mirrored; `other`."""
     length = mirror.length
     compared = min(_COMPARED, length)
-    head = _take(path, 0, compared)
-    if head != mirror.read(0, len(head)):
-        return "other"
-    end = _take(path, length - compared, compared) if len(head) == compared else b""
-    if len(end) == compared:
-        return "continues" if end == mirror.read(length - compared, compared) else "other"
-    return "contained" if _is_prefix(path, mirror) else "other"
+    # A compressed log is read from its beginning for each place.
+    places = 1 if is_compressed(path) else _PLACES
+    for start in sorted({(length - compared) * place // places for place in range(places + 1)}):
+        there = _take(path, start, compared)
+        if there != mirror.read(start, len(there)):
+            return "other"
+        if len(there) < compared:
+            return "contained" if _is_prefix(path, mirror) else "other"
+    return "continues"
 
 
 def _take(path: Path, start: int, length: int) -> bytes:

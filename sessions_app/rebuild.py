@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 
 from records.models import Record
 from records.tombstones import is_forgotten
@@ -19,7 +20,9 @@ from .mirror import Mirror, MirrorDamaged, generations
 from .models import (
     AgentSession,
     ArchivedCompaction,
+    Compaction,
     Event,
+    Generation,
     L1Eviction,
     SessionFile,
     SessionSettings,
@@ -46,10 +49,13 @@ def sessions_rebuild(workspace_key: str | None = None) -> Rebuilt:
         and (workspace_key is None or data.get("workspace_key") == workspace_key)
     ]
     kept = [data["session_id"] for _, data in folders]
-    stale = AgentSession.objects.exclude(session_id__in=kept)
-    if workspace_key:
-        stale = stale.filter(workspace_key=workspace_key)
-    sessions_delete(stale.values_list("session_id", flat=True))
+    if workspace_key is None:
+        _orphans_delete(kept)
+    else:
+        stale = AgentSession.objects.filter(workspace_key=workspace_key).exclude(
+            session_id__in=with_lanes(kept)
+        )
+        sessions_delete(stale.values_list("session_id", flat=True))
     for folder, data in folders:
         try:
             session_rebuild(folder, data)
@@ -121,13 +127,29 @@ def mirror_check(folder: Path, data: dict[str, Any]) -> None:
             )
 
 
+# Rows that a session's folder and its records give again. Children before what they refer to.
+_CHILDREN: tuple[type[Model], ...] = (Event, Compaction, SessionFile, Generation)
+_REBUILT: tuple[type[Model], ...] = (*_CHILDREN, ArchivedCompaction, L1Eviction, AgentSession)
+
+
 def sessions_delete(session_ids: Iterable[str]) -> None:
     """The rows of these sessions, switches, sources and receipts excepted."""
     session_ids = list(session_ids)
-    Event.objects.filter(session_id__in=session_ids).delete()
-    AgentSession.objects.filter(session_id__in=session_ids).delete()
-    ArchivedCompaction.objects.filter(session_id__in=session_ids).delete()
-    L1Eviction.objects.filter(session_id__in=session_ids).delete()
+    for model in _REBUILT:
+        model._default_manager.filter(session_id__in=session_ids).delete()
+
+
+def _orphans_delete(session_ids: Iterable[str]) -> None:
+    """Rows of sessions that have no folder, and rows whose session's own row is gone."""
+    known = with_lanes(session_ids)
+    there = AgentSession.objects.filter(session_id__in=known).values("session_id")
+    for model in _CHILDREN:
+        model._default_manager.exclude(session_id__in=there).delete()
+    AgentSession.objects.exclude(session_id__in=known).delete()
+    # By record: a session that is not read, but that others inherited from, is named in these too.
+    records = Record.objects.values("id")
+    ArchivedCompaction.objects.exclude(record_id__in=records).delete()
+    L1Eviction.objects.exclude(record_id__in=records).delete()
 
 
 def archives_relink(session_ids: Iterable[str]) -> None:
@@ -143,7 +165,9 @@ def archives_relink(session_ids: Iterable[str]) -> None:
         # Closing archives first: a later compaction owns only what they did not. And what a rewritten
         # log no longer says can only be had from the record.
         mirror_id = given.get("mirrorSessionId") or given["sessionId"]
-        if given["source"] == "session-end" or given["generation"] < views.get(mirror_id, 0):
+        if given["source"] == "session-end" or given["generation"] != views.get(
+            mirror_id, given["generation"]
+        ):
             rows_relink(record)
     sessions = AgentSession.objects.filter(session_id__in=session_ids)
     for session in sorted(sessions, key=parents_first):

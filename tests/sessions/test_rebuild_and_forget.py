@@ -64,6 +64,23 @@ def test_reindex_gives_the_same_rows_back(agent):
     assert list(store_findings(repair=False)) == []
 
 
+@pytest.mark.parametrize("with_orphans", [True, False])
+def test_rows_that_are_lost_in_part_come_back_as_well(agent, with_orphans):
+    write_log(agent, 1, compactions=3, micros=True)
+    level_enable(session_id(1), "l2")
+    archive_run()
+    before = dump()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA foreign_keys=OFF")
+        for table in ("records", "sources", "agent_sessions", "events"):
+            cursor.execute(f"DELETE FROM {table}")
+        if not with_orphans:
+            cursor.execute("DELETE FROM generations")
+        cursor.execute("PRAGMA foreign_keys=ON")
+    call_command("reindex", verbosity=0)
+    assert dump() == before
+
+
 def test_a_closing_archive_is_linked_by_the_next_compaction(agent):
     log = write_log(agent, compactions=0)
     level_enable(session_id(), "l2")
