@@ -66,7 +66,7 @@ class Progress:
 class _Pass:
     result: ArchiveResult
     say: Callable[[str], None]
-    session_ids: list[str] = field(default_factory=list)
+    session_ids: set[str] = field(default_factory=set)
     archived: int = 0
 
     def warn(self, path: str | Path, message: str) -> None:
@@ -100,8 +100,9 @@ def archive_run(
     watched: bool = False,
 ) -> ArchiveResult:
     """`paths`: files and folders, None = the agents' known homes; `watched`: they were not named by a
-    person, but are files of a home that changed. `level`: switched on for the sessions of these files. `say` gets one line a warning. Raises FileNotFoundError for a path that isn't there,
-    StoreFull when the disk is."""
+    person, but are files of a home that changed. `level`: switched on for the sessions of these files.
+    `say` gets one line a warning. Raises FileNotFoundError for a path that isn't there, StoreFull when the
+    disk is, WorkspacesDamaged."""
     started = time.monotonic()
     ensure_free_space()
     forget_resume()
@@ -174,7 +175,7 @@ def _source_pass(source: Source, run: _Pass, *, named: bool) -> None:
     with run.guarded(source.path):
         ingested = _ingest(source, run, named=named)
         if ingested:
-            run.session_ids += ingested.sessions
+            run.session_ids.update(ingested.sessions)
             _sessions_archive(ingested.sessions, run, touched_ns=source.mtime_ns)
 
 
@@ -216,39 +217,31 @@ def _sessions_archive(
             )
         run.archived += len(done.compactions)
         run.result.closing += len(done.closing)
+        if done.compactions or done.closing:
+            run.session_ids.add(session_id)
 
 
 def _left_over_pass(run: _Pass) -> None:
-    """Sessions that no log brought up: their log is gone, or an earlier run was killed before it had
-    archived what it had read."""
-    gone = Source.objects.exclude(missing_since=None).values("session_id")
-    there = Source.objects.filter(missing_since=None).values("session_id")
+    """Sessions that no log brought up: their log is gone or lies elsewhere, or an earlier run was killed
+    before it had archived what it had read."""
     waiting = Compaction.objects.filter(state__in=(Compaction.State.READY, Compaction.State.PENDING))
     left = AgentSession.objects.filter(
-        Q(session_id__in=waiting.values("session_id"))
-        | Q(session_id__in=gone, current_count__gt=0)
-        | Q(parent_id__in=gone, relation="subagent", current_count__gt=0)
-    ).exclude(session_id__in=run.session_ids)
-    for session in left:
-        if not may_read(session.session_id, session.pool_session_id, session.workspace_key):
-            continue
-        with run.guarded(session.session_id):
-            logs = Source.objects.filter(session_id__in=(session.session_id, session.parent_id))
-            run.session_ids.append(session.session_id)
-            _sessions_archive(
-                [session.session_id],
-                run,
-                touched_ns=logs.aggregate(latest=Max("mtime_ns"))["latest"] or 0,
-                log_is_gone=logs.exists() and not logs.filter(session_id__in=there).exists(),
-            )
+        Q(current_count__gt=0) | Q(session_id__in=waiting.values("session_id"))
+    )
+    for session in left.exclude(session_id__in=run.session_ids):
+        if may_read(session.session_id, session.pool_session_id, session.workspace_key):
+            with run.guarded(session.session_id):
+                logs = Source.objects.filter(session_id__in=(session.session_id, session.parent_id))
+                touched = logs.aggregate(latest=Max("mtime_ns"))["latest"]
+                is_gone = touched is not None and not logs.filter(missing_since=None).exists()
+                _sessions_archive([session.session_id], run, touched_ns=touched or 0, log_is_gone=is_gone)
 
 
 def _count(run: _Pass) -> None:
     result, state = run.result, Compaction.State
-    session_ids = set(run.session_ids)
-    result.sessions = len(session_ids)
+    result.sessions = len(run.session_ids)
     states: dict[str, int] = {}
-    for kind, value in Compaction.objects.filter(session_id__in=session_ids).values_list("kind", "state"):
+    for kind, value in Compaction.objects.filter(session_id__in=run.session_ids).values_list("kind", "state"):
         if kind != "compaction":
             result.micro += value in (state.ARCHIVED, state.INHERITED)
         else:

@@ -209,6 +209,17 @@ def test_a_log_that_its_agent_deleted_is_closed_at_once(agent):
     assert Record.objects.filter(provenance__source="session-end").count() == 1
 
 
+def test_a_session_from_elsewhere_is_closed_when_it_is_idle(agent, tmp_path):
+    log = write_log(tmp_path / "copied", compactions=1)
+    archive_run([log], level="l2")
+    assert archive_run().closing == 0
+    os.utime(log, (1, 1))
+    Source.objects.update(mtime_ns=1)
+    result = archive_run()
+    assert (result.files, result.closing) == (0, 1)
+    assert archive_run().closing == 0
+
+
 def test_lost_rows_are_not_lost_levels(agent):
     log = write_log(agent, compactions=1)
     archive_run()
