@@ -1,10 +1,14 @@
 from django.contrib import admin
+from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
 from .models import SigninLink
 
 admin.site.site_header = admin.site.site_title = "Memex"
 admin.site.index_title = "Everything that is stored"
+
+# There is one person, who could only lock themselves out here.
+admin.site.unregister((User, Group))
 
 
 @admin.register(SigninLink)

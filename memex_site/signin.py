@@ -34,6 +34,11 @@ def link_create() -> NewLink:
     return NewLink(path=f"/signin/{token}", expires_at=link.expires_at)
 
 
+def link_is_good(token: str) -> bool:
+    """Whether `token` could be redeemed now; asking does not use it up."""
+    return SigninLink.objects.filter(token_hash=_hash(token), expires_at__gt=now_ms()).exists()
+
+
 def link_redeem(token: str) -> bool:
     """Whether `token` is good; it is used up by asking, however many ask at once."""
     deleted, _ = SigninLink.objects.filter(token_hash=_hash(token), expires_at__gt=now_ms()).delete()
@@ -41,9 +46,16 @@ def link_redeem(token: str) -> bool:
 
 
 def owner() -> User:
-    """The one person this store belongs to, made when first needed, without a password."""
-    existing = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
-    return existing or User.objects.create_superuser(OWNER_NAME)
+    """The one person this store belongs to, made when first needed, without a password. A right that was
+    taken from them would lock everybody out: it is given back."""
+    people = User.objects.order_by("pk")
+    found = people.filter(username=OWNER_NAME).first() or people.filter(is_superuser=True).first()
+    if found is None:
+        return User.objects.create_superuser(OWNER_NAME)
+    if not (found.is_active and found.is_staff and found.is_superuser):
+        found.is_active = found.is_staff = found.is_superuser = True
+        found.save()
+    return found
 
 
 def failure_note() -> None:

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -17,6 +18,8 @@ from sessions_app.views.store import workspaces
 from . import signin
 
 View = Callable[..., HttpResponse]
+# In the browser's session: the page that was asked for before signing in.
+WANTED = "wanted-page"
 
 
 def loopback_only(view: View) -> View:
@@ -44,8 +47,11 @@ def signin_page(request: HttpRequest) -> HttpResponse:
     """GET explains how to get a link; POST exchanges a link's token for a session."""
     if request.method == "POST":
         return _redeem(request)
+    wanted = request.GET.get("next", "")
     if request.user.is_authenticated:
-        return redirect("home")
+        return redirect(_own_page(wanted))
+    if wanted:
+        request.session[WANTED] = wanted
     return render(request, "signin/explain.html")
 
 
@@ -55,6 +61,8 @@ def signin_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def signin_confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Changes nothing, so that a program which merely opens the link doesn't use it up."""
+    if not signin.link_is_good(token):
+        return render(request, "signin/explain.html", {"problem": "used"}, status=403)
     response = render(request, "signin/confirm.html", {"token": token})
     # Not `no-referrer`: under it browsers send `Origin: null` with the form, which the CSRF check refuses.
     response["Referrer-Policy"] = "strict-origin"
@@ -73,8 +81,15 @@ def _redeem(request: HttpRequest) -> HttpResponse:
     if not signin.link_redeem(request.POST.get("token", "")):
         signin.failure_note()
         return render(request, "signin/explain.html", {"problem": "used"}, status=403)
+    wanted = request.session.pop(WANTED, "")
     login(request, signin.owner())
-    return redirect("home")
+    return redirect(_own_page(wanted))
+
+
+def _own_page(address: str) -> str:
+    """`address` if it is one of ours, else the first page."""
+    is_ours = address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_ours else "home"
 
 
 def _is_loopback(address: str) -> bool:

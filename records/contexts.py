@@ -1,6 +1,7 @@
 """What the pages of records show, made from queries."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,14 +9,19 @@ from django.db.models import Q
 from django.http import QueryDict
 
 from .ids import is_record_id
-from .markdown_html import Window, link_events, render, window
+from .markdown_html import Window, anchored, link_events, render, window
 from .models import Kind, Record, Scope, Status
 from .queries import Facets, OpenedRecord, facets, record_list
 from .scope import OWNER
 from .scope import Scope as Visible
+from .templatetags.foreign import visible
 
 PAGE_SIZE = 50
 LOST_CATEGORIES = ("paths", "commands", "errors", "numbers", "decisions")
+# The section of an archive's body that lists what the summary lost, and the one that follows it.
+_LOST_HEADING = "Lost by the summary"
+_CONTEXT_MARK = b"\n## Archived context\n"
+LOST_ANCHOR = "lost-by-the-summary"
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,11 @@ class Filters:
     def is_any(self) -> bool:
         return any(value for name, value in asdict(self).items() if name != "order")
 
+    @property
+    def is_narrowed(self) -> bool:
+        """By one of the choices that a small screen folds away."""
+        return any((self.kind, self.status, self.scope, self.tier, self.workspace, self.agent))
+
     def query(self, **more: str) -> str:
         return urlencode({name: value for name, value in (asdict(self) | more).items() if value})
 
@@ -91,6 +102,11 @@ class MemoryPage:
     totals: Facets
     workspaces: list[WorkspaceChoice]
     agents: list[str]
+
+    @property
+    def found(self) -> str:
+        """How many records match; counted no further than the first page."""
+        return f"more than {PAGE_SIZE}" if self.next_query else str(len(self.records))
 
     @property
     def kinds(self) -> list[tuple[str, str, int]]:
@@ -149,16 +165,15 @@ def memory_page(filters: Filters, after: str = "") -> MemoryPage:
 
 @dataclass(frozen=True)
 class LostCategory:
-    """What a summary lost of one kind of thing: `lost` of `found`; `values` are a few of them."""
+    """What a summary lost of one kind of thing: `lost` of `found`; `values` are a few of them, and `kept`
+    are listed in the record's body."""
 
     name: str
     found: int
     lost: int
     values: list[str]
-
-    @property
-    def survived_percent(self) -> int:
-        return round(100 * (self.found - self.lost) / self.found) if self.found else 100
+    kept: int = 0
+    is_open: bool = False
 
 
 def lost_categories(lost: Any) -> list[LostCategory]:
@@ -168,11 +183,13 @@ def lost_categories(lost: Any) -> list[LostCategory]:
     counts, losses = lost.get("found"), lost.get("lost")
     if not isinstance(counts, dict) or not isinstance(losses, dict):
         return []
-    return [
+    categories = [
         LostCategory(name, _number(counts.get(name)), _number(losses.get(name)), _texts(lost.get(name)))
         for name in LOST_CATEGORIES
         if counts.get(name)
     ]
+    first = next((category for category in categories if category.lost), None)
+    return [replace(category, is_open=category is first) for category in categories]
 
 
 def _number(value: Any) -> int:
@@ -185,8 +202,11 @@ def _texts(value: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class RecordPage:
+    """`lost_address`: where the record's body lists what the summary lost; "" when it does not."""
+
     record: Record
     lost: list[LostCategory]
+    lost_address: str = ""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -218,8 +238,33 @@ class RecordPage:
         return [(name, _texts(values)) for name, values in self.record.tags.items() if values]
 
 
-def record_page(record: Record) -> RecordPage:
-    return RecordPage(record, lost_categories(record.provenance.get("lost")))
+def record_page(record: Record, body: bytes = b"") -> RecordPage:
+    lost = lost_categories(record.provenance.get("lost"))
+    start = _lost_start(body)
+    if start is None:
+        return RecordPage(record, lost)
+    kept = _lost_counts(body[start:].split(_CONTEXT_MARK, 1)[0])
+    address = f"#{LOST_ANCHOR}" if start < _first_end(body) else f"?from={start}#{LOST_ANCHOR}"
+    return RecordPage(
+        record, [replace(category, kept=kept.get(category.name, 0)) for category in lost], address
+    )
+
+
+def _lost_start(body: bytes) -> int | None:
+    """The byte where the section begins; before the archived text, which can't pass for it."""
+    found = body.find(f"\n## {_LOST_HEADING}\n".encode(), 0, body.find(_CONTEXT_MARK) + 1)
+    return found + 1 if found >= 0 else None
+
+
+def _lost_counts(section: bytes) -> Mapping[str, int]:
+    """Values by category: a line `- paths: `a`, `b`` each."""
+    lines = (line.partition(b": ") for line in section.split(b"\n") if line.startswith(b"- "))
+    return {name[2:].decode("utf-8", "replace"): values.count(b"`, `") + 1 for name, _, values in lines}
+
+
+def _first_end(body: bytes) -> int:
+    """Where the first part of a body ends."""
+    return window(body, 0).next_start or len(body)
 
 
 @dataclass(frozen=True)
@@ -233,7 +278,7 @@ class BodyPart:
 
 def body_part(opened: OpenedRecord, start: int, session_url: str) -> BodyPart:
     part: Window = window(opened.body, start)
-    html = render(part.text)
+    html = anchored(render(visible(part.text)), _LOST_HEADING, LOST_ANCHOR)
     return BodyPart(
         link_events(html, session_url) if session_url else html, part.next_start, len(opened.body)
     )

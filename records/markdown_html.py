@@ -50,6 +50,11 @@ def link_events(html: str, session_url: str) -> str:
     return _EVENT_LINK.sub(rf'<h3><a href="{session_url}?at=\1#e\1">#\1</a>', html)
 
 
+def anchored(html: str, heading: str, anchor: str) -> str:
+    """With an id on the first such heading, so that an address can lead there."""
+    return html.replace(f"<h2>{heading}</h2>", f'<h2 id="{anchor}">{heading}</h2>', 1)
+
+
 def window(body: bytes, start: int, size: int = WINDOW_BYTES) -> Window:
     """The part of a body that begins at byte `start`, cut where an event begins if one does, else at a
     line's end; a code fence that the cut goes through is opened again."""

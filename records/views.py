@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.views.decorators.http import require_POST, require_safe
 
 from . import services
@@ -13,6 +13,7 @@ from .models import Record, Status
 from .queries import OpenedRecord, record_get, record_open
 from .recordfile import NewerSchemaError
 from .scope import OWNER
+from .templatetags.foreign import isolated
 
 
 @require_safe
@@ -23,10 +24,10 @@ def memory(request: HttpRequest) -> HttpResponse:
         page = memory_page(filters, after)
     except ValueError:
         raise Http404("This address names no place in the list.") from None
-    template = "records/memory.html"
-    if is_part(request):
+    template, part = "records/memory.html", is_part(request)
+    if part:
         template += "#rows" if after else "#results"
-    response = render(request, template, {"page": page, "section": "memory"})
+    response = render(request, template, {"page": page, "part": part, "section": "memory"})
     response["Vary"] = "HX-Request"
     return response
 
@@ -40,7 +41,7 @@ def record_detail(request: HttpRequest, record_id: str) -> HttpResponse:
     part: BodyPart | None = body_part(opened, start, _session_url(page)) if opened else None
     template = "records/record.html#part" if is_part(request) else "records/record.html"
     values = {
-        "page": record_page(opened.record) if opened else page,
+        "page": record_page(opened.record, opened.body) if opened else page,
         "part": part,
         "problem": problem,
         "start": start,
@@ -56,11 +57,14 @@ def record_pin(request: HttpRequest, record_id: str) -> HttpResponse:
     pinned = request.POST.get("pinned") == "1"
     record = _record(record_id)
     if pinned == (record.status == Status.PINNED):
-        messages.info(request, f"Nothing to do: “{record.title}” is {record.get_status_display()} already.")
+        state = record.get_status_display()
+        messages.info(
+            request, format_html("Nothing to do: “{}” is {} already.", isolated(record.title), state)
+        )
     else:
         record = _pin(request, record, pinned=pinned)
     if is_part(request):
-        return render(request, "records/_row.html", {"record": record, "changed": True})
+        return render(request, "records/memory.html#changed", {"records": [record]})
     return redirect("records:detail", record_id=record_id)
 
 
@@ -70,7 +74,8 @@ def _pin(request: HttpRequest, record: Record, *, pinned: bool) -> Record:
     except (services.Conflict, services.Unreadable, NewerSchemaError) as error:
         messages.error(request, f"Nothing was changed: {error}")
         return record
-    messages.success(request, f"{'Pinned' if pinned else 'No longer pinned'}: “{record.title}”.")
+    done = "Pinned" if pinned else "No longer pinned"
+    messages.success(request, format_html("{}: “{}”.", done, isolated(record.title)))
     return changed
 
 

@@ -8,6 +8,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from records.admin import ReadOnlyAdmin
+from records.tombstones import is_forgotten
 
 from .levels import level_enable
 from .models import (
@@ -125,7 +126,15 @@ class SessionSettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # not sub
                 self.add_error(name, "A level that is on stays on.")
         if not any(given.get(name) for name in LEVELS):
             self.add_error(None, "Switch on at least one level.")
+        self._check_session(self.instance.pk or given.get("session_id", ""))
         return given
+
+    def _check_session(self, session_id: str) -> None:
+        known = (AgentSession, Source, SessionSettings)
+        if is_forgotten("session", session_id):
+            self.add_error(None, "This session was forgotten. Restore it from the trash first.")
+        elif not any(model.objects.filter(session_id=session_id).exists() for model in known):
+            self.add_error(None, "There is no session of this id.")
 
 
 @admin.register(SessionSettings)

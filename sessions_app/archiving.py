@@ -168,7 +168,7 @@ def _is_forgotten(source: Source) -> bool:
 
 def _may_read(source: Source) -> bool:
     pool = _pool(source)
-    return not _is_forgotten(source) and may_read(source.session_id, pool, workspace_key_of(pool))
+    return not _is_forgotten(source) and may_read(source.session_id, pool, workspace_key_of(pool, source.cwd))
 
 
 def _source_pass(source: Source, run: _Pass, *, named: bool) -> None:

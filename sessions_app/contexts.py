@@ -1,25 +1,24 @@
-"""What the pages of sessions show, made from queries."""
+"""What the pages of sessions show, made from queries. What the store's pages show is in store_contexts."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from records.contexts import LostCategory, lost_categories
-from records.trash import Bundle
 
-from .levels import Levels, default_levels
+from .levels import Levels
 from .logs.events import Block
 from .mirror import MirrorDamaged
 from .models import AgentSession, Compaction, Event, Surface
-from .overview import WorkspaceRow
 from .page_queries import EventWindow, SessionList
 from .queries import SessionNotFound, event_texts
+from .titles import session_title
 
 # How much of an event's text a window shows; the rest is opened by itself.
 FOLDED_CHARACTERS = 2_400
 FOLDED_LINES = 24
 PART_CHARACTERS = 200_000
-TITLE_CHARACTERS = 100
 
 _WORDS = {
     Surface.CURRENT: "in context",
@@ -30,19 +29,13 @@ _MISSING = "The original can't be read: it is missing from the kept log."
 _UNREADABLE = (OSError, SessionNotFound, MirrorDamaged, ValueError, KeyError)
 
 
-def session_title(session: AgentSession) -> str:
-    """Its own title, else what a person said first, else where it was."""
-    words = session.title or getattr(session, "first_words", None) or ""
-    line = " ".join(words.split())[:TITLE_CHARACTERS]
-    return line or session.cwd or session.session_id
-
-
 @dataclass(frozen=True)
 class SessionRow:
     session: AgentSession
     title: str
     levels: Levels
     compactions: int
+    is_paused: bool
     children: list["SessionRow"]
 
 
@@ -53,6 +46,7 @@ def session_rows(found: SessionList) -> list[SessionRow]:
             title=session_title(session),
             levels=found.levels[session.pool_session_id],
             compactions=found.compactions.get(session.session_id, 0),
+            is_paused=session.session_id in found.paused,
             children=[row(child, []) for child in children],
         )
 
@@ -167,6 +161,11 @@ class CompactionRow:
     lost: list[LostCategory]
 
     @property
+    def anchor(self) -> str:
+        """Its id on a page: made of its own id, for the database's changes with a rebuild."""
+        return "c" + hashlib.sha256(self.compaction.compaction_id.encode()).hexdigest()[:12]
+
+    @property
     def lost_total(self) -> int:
         return sum(category.lost for category in self.lost)
 
@@ -210,38 +209,3 @@ def summary_text(session: AgentSession, compaction: Compaction) -> str:
         return ""
     row = event_rows(session, [event], folded=False)[0]
     return "\n\n".join(block.text for block in row.blocks if not block.is_code)
-
-
-@dataclass(frozen=True)
-class WorkspaceChoice:
-    """A folder with the levels that its sessions start with."""
-
-    row: WorkspaceRow
-    l2: bool
-    l3: bool
-
-    @property
-    def name(self) -> str:
-        return self.row.cwd or self.row.key
-
-    @property
-    def latest_ms(self) -> int:
-        return self.row.latest_ns // 1_000_000
-
-
-def workspace_choice(row: WorkspaceRow) -> WorkspaceChoice:
-    levels = default_levels(row.key)
-    return WorkspaceChoice(row, levels.l2, levels.l3)
-
-
-@dataclass(frozen=True)
-class TrashRow:
-    bundle: Bundle
-
-    @property
-    def title(self) -> str:
-        """A single record's own title; else what the bundle is called."""
-        manifest = self.bundle.manifest
-        cards = manifest.rows.get("records", [])
-        alone = len(cards) == 1 and not any(entry["kind"] == "session" for entry in manifest.tombstones)
-        return str(cards[0]["title"]) if alone else manifest.title

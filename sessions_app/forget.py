@@ -46,6 +46,7 @@ class ForgetPlan:
     folders: list[Path] = field(default_factory=list)
     blobs: list[str] = field(default_factory=list)
     mirror_bytes: int = 0
+    session_title: str = ""
 
     @property
     def tokens(self) -> int:
@@ -55,7 +56,8 @@ class ForgetPlan:
     def title(self) -> str:
         if not self.session_ids:
             return self.records[0].title if len(self.records) == 1 else f"{len(self.records)} records"
-        return f"session {self.session_ids[0]} with {len(self.records)} records"
+        records = f"{len(self.records)} record{'s' if len(self.records) != 1 else ''}"
+        return f"{self.session_title or self.session_ids[0]} ({records})"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -81,6 +83,7 @@ def forget_plan(*, session_ids: Sequence[str] = (), record_ids: Sequence[str] = 
         others = {source.get("session_id") for source in record.sources} - wanted
         (plan.shared if others else plan.records).append(record)
     sessions = AgentSession.objects.filter(session_id__in=wanted)
+    plan.session_title = next((row.title for row in sessions if row.session_id == plan.session_ids[0]), "")
     folders = (sessionfile.session_folder(row.workspace_key, row.session_id) for row in sessions)
     plan.folders = [folder for folder in folders if folder.is_dir()]
     plan.mirror_bytes = sum(file.stat().st_size for folder in plan.folders for file in folder.iterdir())

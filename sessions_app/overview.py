@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from records.home import home
 from records.ids import workspace_key
+from records.tombstones import tombstones
 
 from .levels import default_levels
 from .models import AgentSession, Compaction, ImportWarning, Receipt, SessionSettings, Source
@@ -14,13 +17,15 @@ from .workspaces import workspaces_read
 
 @dataclass(slots=True)
 class WorkspaceRow:
-    """A folder that agents were started in. Sub-agents are not counted."""
+    """A folder that agents were started in. Sub-agents are counted with their parents; `sessions` are
+    those that were not forgotten, `on` those of them with switches of their own."""
 
     key: str
     cwd: str
     agents: list[str] = field(default_factory=list)
     sessions: int = 0
     on: int = 0
+    forgotten: int = 0
     bytes: int = 0
     latest_ns: int = 0
     levels: str = "off"
@@ -29,30 +34,49 @@ class WorkspaceRow:
     def as_json(self) -> dict[str, Any]:
         return {
             "workspaceKey": self.key, "cwd": self.cwd, "agents": self.agents, "sessions": self.sessions,
-            "sessionsOn": self.on, "bytes": self.bytes, "levels": self.levels, "sample": self.is_sample,
+            "sessionsOn": self.on, "sessionsForgotten": self.forgotten, "bytes": self.bytes, "levels": self.levels, "sample": self.is_sample,
         }  # fmt: skip
+
+
+def forgotten_sessions() -> frozenset[str]:
+    return frozenset(tombstone.id for tombstone in tombstones() if tombstone.kind == "session")
+
+
+def topmost_sources() -> QuerySet[Source]:
+    """The logs of sessions that stand for themselves; a sub-agent does so when nothing is known of its
+    parent."""
+    is_own = ~Q(relation="subagent") | Q(parent_id="")
+    found = Exists(Source.objects.filter(session_id=OuterRef("parent_id")))
+    read = Exists(AgentSession.objects.filter(session_id=OuterRef("parent_id")))
+    return Source.objects.filter(is_own | (~found & ~read))
 
 
 def workspaces_found() -> list[WorkspaceRow]:
     """The folders of every log that is known, the latest first."""
     rows: dict[str, WorkspaceRow] = {}
     seen: set[str] = set()
+    forgotten = forgotten_sessions()
     switched = {
         session_id
         for session_id, l2, l3 in SessionSettings.objects.values_list("session_id", "l2", "l3")
         if l2 or l3
     }
-    for source in Source.objects.exclude(relation="subagent").order_by("-mtime_ns"):
+    for source in topmost_sources().order_by("-mtime_ns"):
         key = workspace_key(source.cwd, source.session_id)
         row = rows.setdefault(key, WorkspaceRow(key, source.cwd, is_sample=source.is_sample))
         row.bytes += source.size
         row.latest_ns = max(row.latest_ns, source.mtime_ns)
         if source.agent not in row.agents:
             row.agents.append(source.agent)
-        if source.session_id not in seen:
-            seen.add(source.session_id)
+        if source.session_id in seen:
+            continue
+        seen.add(source.session_id)
+        pool = (source.relation == "subagent" and source.parent_id) or source.session_id
+        if forgotten & {source.session_id, pool}:
+            row.forgotten += 1
+        else:
             row.sessions += 1
-            row.on += source.session_id in switched
+            row.on += pool in switched
     for row in rows.values():
         levels = default_levels(row.key)
         row.levels = str(levels) if levels.any else ("some" if row.on else "off")

@@ -11,8 +11,9 @@ from records.models import Record
 
 from .counts import session_events
 from .levels import Levels, default_levels
-from .logs.events import PERSON
-from .models import AgentSession, Compaction, Event, SessionSettings, Source, Surface
+from .logs.events import AGENT, PERSON
+from .models import AgentSession, Compaction, Event, Job, SessionSettings, Source, Surface
+from .overview import forgotten_sessions, topmost_sources
 from .workspaces import workspaces_read
 
 SESSIONS_A_PAGE = 40
@@ -46,6 +47,7 @@ class SessionList:
     children: dict[str, list[AgentSession]]
     compactions: dict[str, int]
     levels: dict[str, Levels]
+    paused: set[str]
     next_cursor: str
 
 
@@ -75,6 +77,7 @@ def session_list(*, workspace: str = "", agent: str = "", after_cursor: str = ""
         children=children,
         compactions=_compaction_counts(every),
         levels=levels_of_pools(every),
+        paused=_paused(every),
         next_cursor=f"{getattr(last, 'active_at', 0)}:{last.session_id}" if more and last else "",
     )
 
@@ -86,11 +89,16 @@ def sub_agents(pool_ids: Iterable[str]) -> list[AgentSession]:
 
 
 def _named(sessions: QuerySet[AgentSession]) -> QuerySet[AgentSession]:
-    """With `active_at`, and `first_words`: what a person said first, for a session without a title."""
-    said = Event.objects.filter(session=OuterRef("pk"), source=PERSON).exclude(preview="")
+    """With `active_at`, and for a session without a title what a person said first, what they said first
+    that is no markup, and what this session itself was told first, by whomever."""
+    events = Event.objects.filter(session=OuterRef("pk")).exclude(preview="").order_by("generation", "seq")
+    said = events.filter(source=PERSON)
+    told = events.filter(source__in=(PERSON, AGENT), inherited=False)
     return sessions.annotate(
         active_at=Coalesce("last_event_at", "started_at", Value(0)),
-        first_words=Subquery(said.order_by("generation", "seq").values("preview")[:1]),
+        first_words=Subquery(said.values("preview")[:1]),
+        plain_words=Subquery(said.exclude(preview__startswith="<").values("preview")[:1]),
+        told_words=Subquery(told.values("preview")[:1]),
     )
 
 
@@ -107,14 +115,39 @@ def levels_of_pools(sessions: list[AgentSession]) -> dict[str, Levels]:
     return {pool: own.get(pool) or default_levels(key) for pool, key in pools.items()}
 
 
+def _paused(sessions: list[AgentSession]) -> set[str]:
+    """Which of these are paused: by themselves, with their workspace or with everything."""
+    paused = workspaces_read()["paused"]
+    return {
+        session.session_id
+        for session in sessions
+        if paused["all"]
+        or session.workspace_key in paused["workspaces"]
+        or {session.session_id, session.pool_session_id} & set(paused["sessions"])
+    }
+
+
+def sessions_named(session_ids: Iterable[str]) -> list[AgentSession]:
+    return list(_named(AgentSession.objects.filter(session_id__in=list(session_ids))))
+
+
 def session_named(session_id: str) -> AgentSession | None:
-    return _named(AgentSession.objects.filter(session_id=session_id)).first()
+    return next(iter(sessions_named([session_id])), None)
 
 
 def off_sources() -> QuerySet[Source]:
-    """The logs of sessions that nothing was read of, the latest first."""
+    """The logs of sessions that nothing was read of, the latest first; of forgotten ones there is nothing
+    to be read."""
     read = AgentSession.objects.filter(session_id=OuterRef("session_id"))
-    return Source.objects.filter(~Exists(read)).exclude(relation="subagent").order_by("-mtime_ns", "path")
+    gone = forgotten_sessions()
+    forgotten = Q(session_id__in=gone) | Q(relation="subagent", parent_id__in=gone)
+    return topmost_sources().filter(~Exists(read)).exclude(forgotten).order_by("-mtime_ns", "path")
+
+
+def archive_job(*, live: bool = False) -> Job | None:
+    """The latest archive run that was asked for here; `live`: only if it has not ended."""
+    found = Job.objects.filter(kind="archive").order_by("-pk")
+    return (found.filter(state__in=(Job.State.QUEUED, Job.State.RUNNING)) if live else found).first()
 
 
 @dataclass(frozen=True)

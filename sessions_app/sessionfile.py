@@ -35,13 +35,14 @@ def session_folder(key: str, session_id: str) -> Path:
     return sessions_dir() / safe_segment(key) / safe_segment(session_id)
 
 
-def workspace_key_of(session_id: str) -> str:
-    """The workspace of a session that is known by its rows or by its log only."""
+def workspace_key_of(session_id: str, cwd: str = "") -> str:
+    """The workspace of a session that is known by its rows or by its log only; `cwd`: where it is taken to
+    have been started when it is not known at all."""
     key = AgentSession.objects.filter(session_id=session_id).values_list("workspace_key", flat=True).first()
     if key:
         return key
-    cwd = Source.objects.filter(session_id=session_id).values_list("cwd", flat=True).first()
-    return workspace_key(cwd or "", session_id)
+    known = Source.objects.filter(session_id=session_id).values_list("cwd", flat=True).first()
+    return workspace_key(cwd if known is None else known, session_id)
 
 
 def session_read(folder: Path) -> dict[str, Any]:

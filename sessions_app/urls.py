@@ -2,10 +2,10 @@ from urllib.parse import quote, unquote
 
 from django.urls import path, register_converter
 
-from .views import forgetting, originals, sessions, store
+from .views import forgetting, originals, sessions, store, switching
 
 
-class SessionIdConverter:
+class ForeignIdConverter:
     """Agents choose their ids, and any character may be in one. It is quoted once here and once more by
     `reverse`: a server decodes a path once before it looks at it."""
 
@@ -19,28 +19,33 @@ class SessionIdConverter:
         return quote(value, safe="") if value.strip(".") else value.replace(".", "%2E")
 
 
-register_converter(SessionIdConverter, "session")
+register_converter(ForeignIdConverter, "foreign")
 
 app_name = "sessions"
 urlpatterns = [
     path("sessions/", sessions.session_list, name="list"),
-    path("sessions/<session:session_id>/", sessions.session_detail, name="detail"),
-    path("sessions/<session:session_id>/level", sessions.session_level, name="level"),
-    path("sessions/<session:session_id>/pause", sessions.session_pause, name="pause"),
-    path("sessions/<session:session_id>/forget", forgetting.session_forget, name="forget"),
-    path("sessions/<session:session_id>/events/<int:seq>/", sessions.session_event, name="event"),
+    path("sessions/<foreign:session_id>/", sessions.session_detail, name="detail"),
+    path("sessions/<foreign:session_id>/level", switching.session_level, name="level"),
+    path("sessions/<foreign:session_id>/pause", switching.session_pause, name="pause"),
+    path("sessions/<foreign:session_id>/forget", forgetting.session_forget, name="forget"),
+    path("sessions/<foreign:session_id>/events/<int:seq>/", sessions.session_event, name="event"),
     path(
-        "sessions/<session:session_id>/events/<int:seq>/original",
+        "sessions/<foreign:session_id>/events/<int:seq>/original",
         originals.event_original,
         name="event_original",
     ),
     path(
-        "sessions/<session:session_id>/compactions/<int:pk>/", sessions.session_compaction, name="compaction"
+        "sessions/<foreign:session_id>/compactions/<foreign:compaction_id>/",
+        sessions.session_compaction,
+        name="compaction",
     ),
     path("records/forget", forgetting.records_forget, name="forget_records"),
     path("records/<str:record_id>/original", originals.record_original, name="original"),
     path("workspaces/", store.workspaces, name="workspaces"),
-    path("workspaces/<session:key>/levels", store.workspace_levels, name="workspace_levels"),
+    path("workspaces/levels", switching.workspaces_levels, name="workspaces_levels"),
+    path("workspaces/<foreign:key>/levels", switching.workspace_levels, name="workspace_levels"),
+    path("workspaces/<foreign:key>/pause", switching.workspace_pause, name="workspace_pause"),
+    path("pause", switching.pause_everything, name="pause_everything"),
     path("workspaces/archive", store.archive_now, name="archive_now"),
     path("samples/load", store.samples_load, name="samples_load"),
     path("samples/remove", store.samples_remove, name="samples_remove"),

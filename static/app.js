@@ -42,18 +42,77 @@ document.addEventListener("keydown", (event) => {
   search.select();
 });
 
-// HTMX leaves the page as it is when a request fails: say so.
+// A small screen scrolls the navigation to where one is, and folds filters that are not in use.
+document.addEventListener("DOMContentLoaded", () => {
+  const nav = document.getElementById("site-nav");
+  const here = nav?.querySelector("[aria-current]");
+  if (here) nav.scrollLeft = here.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+  if (matchMedia("(max-width: 40rem)").matches) {
+    for (const fold of document.querySelectorAll("details.fold:not([data-in-use])")) fold.open = false;
+  }
+});
+
+// HTMX leaves the page as it is when a request fails: say so, and put a switch back to what it was.
 (() => {
+  const FAILURES = {
+    0: "Memex does not answer: nothing was changed. Is it still running?",
+    403: "Nothing was changed: this page is out of date. Reload it and try again.",
+    404: "Nothing was changed: it is not here any more. It may have been forgotten or purged meanwhile; reload the page.",
+  };
+  const messages = () => document.getElementById("messages");
   const say = (text) => {
+    const toast = document.createElement("div");
+    toast.className = "toast";
     const message = document.createElement("p");
     message.className = "message error";
+    message.setAttribute("role", "alert");
     message.textContent = text;
-    document.getElementById("messages").replaceChildren(message);
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "quiet";
+    close.dataset.dismiss = "";
+    close.textContent = "Close";
+    toast.append(message, close);
+    messages().replaceChildren(toast);
   };
-  document.addEventListener("htmx:responseError", (event) => {
-    const status = event.detail.xhr.status;
-    if (status === 403) say("This page is out of date: reload it and try again.");
-    else say(`That did not work (error ${status}).`);
+  const failed = (event, status) => {
+    say(FAILURES[status] || `That went wrong in Memex (error ${status}). The terminal that runs it says why.`);
+    event.detail.elt.closest("form[data-reset-on-failure]")?.reset();
+  };
+  document.addEventListener("htmx:responseError", (event) => failed(event, event.detail.xhr.status));
+  document.addEventListener("htmx:sendError", (event) => failed(event, 0));
+  document.addEventListener("htmx:timeout", (event) => failed(event, 0));
+  // Who is signed out is led to another page, which is no part of this one.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!new URL(event.detail.xhr.responseURL || location.href).pathname.startsWith("/signin/")) return;
+    event.detail.shouldSwap = false;
+    failed(event, 403);
   });
-  document.addEventListener("htmx:sendError", () => say("Memex does not answer. Is it still running?"));
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-dismiss]")) messages().replaceChildren();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") document.querySelector("#messages .toast")?.remove();
+  });
 })();
+
+// What is loaded before an event that is being read does not move it.
+(() => {
+  let kept = null;
+  let top = 0;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const more = event.detail.target.closest(".more");
+    kept = more?.querySelector("#earlier") ? more.nextElementSibling : null;
+    top = kept ? kept.getBoundingClientRect().top : 0;
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    if (!kept) return;
+    window.scrollBy({ top: kept.getBoundingClientRect().top - top, behavior: "instant" });
+    kept = null;
+  });
+})();
+
+// A session that is being read for the first time is shown as soon as it is there.
+document.addEventListener("job-ended", () => {
+  if (document.querySelector("[data-reload-after-job]")) location.reload();
+});

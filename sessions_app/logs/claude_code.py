@@ -29,7 +29,7 @@ BOUNDARY, MICRO_BOUNDARY = "system:compact_boundary", "system:microcompact_bound
 _TITLES = {"custom-title": 4, "ai-title": 3, "summary": 2, "agent-name": 1}
 _DAMAGE = {
     "nul": "NUL bytes, left by a crash, were passed over",
-    "glued": "several objects on one line; all were read",
+    "glued": "several objects on one line; all are read",
     "damaged": "part of the line is not JSON",
     "too-long": "the line is too long to be parsed",
 }

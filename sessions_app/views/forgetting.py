@@ -9,8 +9,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from records import trash as bundles
 from records.models import Record
-from sessions_app.contexts import TrashRow, session_title
+from records.templatetags.foreign import isolated
 from sessions_app.forget import ForgetPlan, forget_plan, forget_run, forget_undo
+from sessions_app.store_contexts import TrashRow
+from sessions_app.titles import session_title
 
 from .loading import load_session
 
@@ -23,7 +25,7 @@ def session_forget(request: HttpRequest, session_id: str) -> HttpResponse:
     session = load_session(session_id)
     plan = forget_plan(session_ids=[session_id])
     if request.method == "POST":
-        _forget(request, plan, f"the session “{session_title(session)}”")
+        _forget(request, plan, format_html("the session “{}”", isolated(session_title(session))))
         return redirect("sessions:list")
     values = {
         "plan": plan,
@@ -46,7 +48,7 @@ def records_forget(request: HttpRequest) -> HttpResponse:
         raise Http404("No record was named.")
     title = plan.records[0].title if len(plan.records) == 1 else f"{len(plan.records)} records"
     if request.method == "POST":
-        _forget(request, plan, f"“{title}”")
+        _forget(request, plan, format_html("“{}”", isolated(title)))
         return redirect("home")
     back = reverse("records:detail", args=[ids[0]]) if len(plan.records) == 1 else reverse("home")
     return render(
@@ -81,7 +83,7 @@ def trash_restore(request: HttpRequest, bundle_id: str) -> HttpResponse:
     except bundles.BundleError as error:
         messages.error(request, f"Nothing was restored: {error}")
     else:
-        messages.success(request, f"Restored: {TrashRow(bundle).title}.")
+        messages.success(request, format_html("Restored: {}.", isolated(TrashRow(bundle).title)))
     return redirect("sessions:trash")
 
 
@@ -95,7 +97,7 @@ def trash_purge(request: HttpRequest, bundle_id: str) -> HttpResponse:
     except bundles.BundleError as error:
         messages.error(request, f"Nothing was purged: {error}")
     else:
-        messages.success(request, f"Purged for good: {TrashRow(bundle).title}.")
+        messages.success(request, format_html("Purged for good: {}.", isolated(TrashRow(bundle).title)))
     return redirect("sessions:trash")
 
 

@@ -1,19 +1,20 @@
 """The list of sessions, and the reader of one."""
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
+from records.tombstones import is_forgotten
 from records.views import is_part
 from sessions_app import page_queries
-from sessions_app.contexts import compaction_row, event_rows, session_rows, session_title, steps, summary_text
-from sessions_app.jobs import job_queue
-from sessions_app.levels import LevelSticky, level_enable, levels_of
+from sessions_app.contexts import compaction_row, event_rows, session_rows, steps, summary_text
+from sessions_app.levels import levels_of
 from sessions_app.models import AgentSession, Compaction, SessionSettings
 from sessions_app.sessionfile import workspace_key_of
-from sessions_app.workspaces import is_paused, pause_set
+from sessions_app.store_contexts import trash_row_of
+from sessions_app.titles import session_title
+from sessions_app.workspaces import is_paused, workspaces_read
 
 from .loading import load_pool, load_session, load_source, whole_number
 
@@ -44,6 +45,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
         "workspaces": list({key: cwd or key for key, cwd, _ in places}.items()),
         "agents": sorted({agent for _, _, agent in places}),
         "off_count": page_queries.off_sources().count(),
+        "all_paused": workspaces_read()["paused"]["all"],
         "section": "sessions",
     }
     template = "sessions/list.html"
@@ -75,12 +77,13 @@ def session_detail(request: HttpRequest, session_id: str) -> HttpResponse:
         "session": session,
         "steps": list(steps(session, window)),
         "earlier": window.earlier,
-        # What follows earlier events is on the page already, when they are loaded into it.
-        "later": None if is_part(request) and "before" in request.GET else window.later,
+        "later": window.later,
         "show": show,
         "section": "sessions",
     }
     if is_part(request):
+        # What lies on the other side of it is on the page already.
+        values["later" if "before" in request.GET else "earlier"] = None
         return _varying(render(request, "sessions/session.html#window", values))
     return _varying(render(request, "sessions/session.html", values | _around(session)))
 
@@ -98,6 +101,7 @@ def _around(session: AgentSession) -> dict[str, object]:
         ],
         "parent": parent,
         "parent_title": session_title(parent) if parent else "",
+        "job": page_queries.archive_job(live=True),
         **_switches(session.session_id, session.pool_session_id, session.workspace_key),
     }
 
@@ -114,10 +118,24 @@ def _switches(session_id: str, pool: str, workspace_key: str) -> dict[str, objec
 
 
 def _off_detail(request: HttpRequest, session_id: str) -> HttpResponse:
+    if is_forgotten("session", session_id):
+        return _forgotten(request, session_id)
     source = load_source(session_id)
     pool, _ = load_pool(session_id)
-    values = {"source": source, "section": "sessions", **_switches(session_id, pool, workspace_key_of(pool))}
+    if is_forgotten("session", pool):
+        return _forgotten(request, pool)
+    values = {
+        "source": source,
+        "job": page_queries.archive_job(),
+        "section": "sessions",
+        **_switches(session_id, pool, workspace_key_of(pool)),
+    }
     return render(request, "sessions/off.html", values)
+
+
+def _forgotten(request: HttpRequest, session_id: str) -> HttpResponse:
+    values = {"session_id": session_id, "row": trash_row_of(session_id), "section": "sessions"}
+    return render(request, "sessions/forgotten.html", values)
 
 
 @require_safe
@@ -139,10 +157,10 @@ def session_event(request: HttpRequest, session_id: str, seq: int) -> HttpRespon
 
 
 @require_safe
-def session_compaction(request: HttpRequest, session_id: str, pk: int) -> HttpResponse:
+def session_compaction(request: HttpRequest, session_id: str, compaction_id: str) -> HttpResponse:
     """The summary beside what it lost."""
     session = load_session(session_id)
-    compaction = Compaction.objects.filter(session_id=session_id, pk=pk).first()
+    compaction = Compaction.objects.filter(session_id=session_id, compaction_id=compaction_id).first()
     if compaction is None:
         raise Http404("The session has no such compaction.")
     values = {
@@ -154,46 +172,6 @@ def session_compaction(request: HttpRequest, session_id: str, pk: int) -> HttpRe
     }
     template = "sessions/compaction.html#panel" if is_part(request) else "sessions/compaction.html"
     return _varying(render(request, template, values))
-
-
-@require_POST
-def session_level(request: HttpRequest, session_id: str) -> HttpResponse:
-    pool, paths = load_pool(session_id)
-    name = request.POST.get("level", "")
-    own = SessionSettings.objects.filter(session_id=pool).first()
-    try:
-        level_enable(pool, name)
-    except LevelSticky as error:
-        messages.error(request, f"Nothing was changed: {error}")
-        return redirect("sessions:detail", session_id=session_id)
-    if own and getattr(own, name):
-        messages.info(request, f"Nothing to do: {name.upper()} is on already.")
-    elif paths:
-        job_queue("archive", paths=paths)
-        messages.success(request, f"{name.upper()} is on and stays on. The session's log is being read.")
-    else:
-        messages.success(
-            request, f"{name.upper()} is on and stays on. No log of this session is left to read."
-        )
-    return redirect("sessions:detail", session_id=session_id)
-
-
-@require_POST
-def session_pause(request: HttpRequest, session_id: str) -> HttpResponse:
-    pool, _ = load_pool(session_id)
-    paused = request.POST.get("paused") == "1"
-    pause_set("sessions", pool, paused=paused)
-    if paused:
-        messages.success(
-            request, "Paused: nothing more of this session is read or archived until you resume."
-        )
-    elif is_paused((session_id, pool), workspace_key_of(pool)):
-        messages.warning(
-            request, "This session is resumed, but its workspace, or everything, is paused still."
-        )
-    else:
-        messages.success(request, "Resumed: what was added meanwhile is read at the next pass.")
-    return redirect("sessions:detail", session_id=session_id)
 
 
 def _varying(response: HttpResponse) -> HttpResponse:

@@ -3,18 +3,18 @@
 from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from records.queries import facets
 from records.scope import OWNER
 from records.views import is_part
-from sessions_app import jobs, overview, samples
+from sessions_app import jobs, overview, page_queries, samples
 from sessions_app.archiving import homes_discover
-from sessions_app.contexts import WorkspaceChoice, workspace_choice
 from sessions_app.models import ImportWarning, Job, Source
-from sessions_app.workspaces import workspace_default_set
+from sessions_app.store_contexts import job_end, workspace_choices
+from sessions_app.workspaces import workspaces_read
 
 DISCOVERY_SECONDS = 60
 LISTED = 100
@@ -25,9 +25,11 @@ JOBS_LISTED = 20
 def workspaces(request: HttpRequest) -> HttpResponse:
     _discover()
     values = {
-        "workspaces": [workspace_choice(row) for row in overview.workspaces_found()],
-        "job": Job.objects.filter(kind="archive").order_by("-pk").first(),
+        "workspaces": workspace_choices(overview.workspaces_found()),
+        "job": page_queries.archive_job(),
         "homes": settings.AGENT_HOMES,
+        "all_paused": workspaces_read()["paused"]["all"],
+        "is_first_visit": page_queries.is_first_visit(),
         "section": "workspaces",
     }
     template = "sessions/workspaces.html#list" if is_part(request) else "sessions/workspaces.html"
@@ -41,32 +43,6 @@ def _discover() -> None:
 
 
 @require_POST
-def workspace_levels(request: HttpRequest, key: str) -> HttpResponse:
-    before, job = _workspace(key), None
-    l2, l3 = "l2" in request.POST, "l3" in request.POST
-    if (l2, l3) == (before.l2, before.l3):
-        messages.info(request, f"Nothing to do: {before.name} is as it was.")
-    else:
-        workspace_default_set(key, before.row.cwd, l2=l2, l3=l3)
-        names = " and ".join(name for name, on in (("L2", l2), ("L3", l3)) if on)
-        if names:
-            job = jobs.job_queue("archive")
-            messages.success(request, f"{before.name}: {names} on for its sessions, which are read now.")
-        else:
-            messages.success(request, f"{before.name}: off for new sessions. What is kept already stays.")
-    if is_part(request):
-        return render(request, "sessions/workspaces.html#changed", {"choice": _workspace(key), "job": job})
-    return redirect("sessions:workspaces")
-
-
-def _workspace(key: str) -> WorkspaceChoice:
-    for row in overview.workspaces_found():
-        if row.key == key:
-            return workspace_choice(row)
-    raise Http404("There is no such workspace.")
-
-
-@require_POST
 def archive_now(request: HttpRequest) -> HttpResponse:
     return _job_answer(request, jobs.job_queue("archive"))
 
@@ -76,8 +52,12 @@ def job_detail(request: HttpRequest, pk: int) -> HttpResponse:
     job = get_object_or_404(Job, pk=pk)
     if not is_part(request):
         return render(request, "sessions/job.html", {"job": job, "section": "workspaces"})
-    response = render(request, "sessions/_job.html", {"job": job})
-    if job.state not in (Job.State.QUEUED, Job.State.RUNNING):
+    has_ended = job.state not in (Job.State.QUEUED, Job.State.RUNNING)
+    if has_ended:
+        level = messages.SUCCESS if job.state == Job.State.DONE else messages.WARNING
+        messages.add_message(request, level, job_end(job))
+    response = render(request, "sessions/_job.html", {"job": job, "has_ended": has_ended})
+    if has_ended:
         response["HX-Trigger"] = "job-ended"
     return response
 

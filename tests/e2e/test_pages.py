@@ -14,7 +14,7 @@ ARCHIVE_MS = 30_000
 HOSTILE = (
     "<script>alert(1)</script><svg onload=alert(2)>\"'><img src=x onerror=alert(3)>[x](javascript:alert(4))"
 )
-READ, CHOSEN, HURT = 31, 32, 33
+READ, CHOSEN, HURT, ALONE, FOLDERS = 31, 32, 33, 34, 50
 
 
 def agent_home(server) -> Path:
@@ -31,13 +31,14 @@ def history(server) -> str:
 
 def test_looking_around_with_the_samples(owner_page: Page):
     owner_page.get_by_role("button", name="Load the sample sessions").click()
-    expect(owner_page.get_by_text("Last archive run")).to_be_visible(timeout=ARCHIVE_MS)
+    expect(owner_page.locator("#job")).to_contain_text("Archive run done", timeout=ARCHIVE_MS)
     owner_page.get_by_role("link", name="To the memory").click()
     expect(owner_page.get_by_text("Sample data.")).to_be_visible()
     expect(owner_page.locator("li.record").first).to_be_visible()
 
     owner_page.get_by_role("button", name="Remove the samples").click()
     expect(owner_page.get_by_text("The samples are gone")).to_be_visible()
+    expect(owner_page.get_by_role("heading", name="Welcome to Memex")).to_be_visible()
     expect(owner_page.get_by_text("No agent logs on this machine")).to_be_visible()
     expect(owner_page.get_by_text("Sample data.")).to_have_count(0)
 
@@ -55,10 +56,14 @@ def test_choosing_a_folder_archiving_and_reading(owner_page: Page, server):
     expect(switch).to_be_checked()
     expect(switch).to_be_focused()
 
-    expect(owner_page.get_by_text("2 compactions archived")).to_be_visible(timeout=ARCHIVE_MS)
-    expect(row).to_contain_text("1 on")
+    # The worker's own pass may have been faster than the run that was asked for.
+    expect(owner_page.locator("#job")).to_contain_text("Archive run done", timeout=ARCHIVE_MS)
+    expect(row).to_contain_text("1 session on; new sessions: L3")
+    owner_page.goto("/workspaces/")
     owner_page.get_by_role("button", name="Archive now").click()
-    expect(owner_page.get_by_text("0 compactions archived, 2 there before")).to_be_visible(timeout=ARCHIVE_MS)
+    expect(owner_page.locator("#job")).to_contain_text(
+        "0 compactions archived, 2 there before", timeout=ARCHIVE_MS
+    )
 
     owner_page.get_by_role("link", name="Memory", exact=True).click()
     expect(owner_page.get_by_role("heading", name="Memory", level=1)).to_be_visible()
@@ -94,6 +99,56 @@ def test_a_long_session_loads_as_one_scrolls(owner_page: Page, history):
     owner_page.get_by_role("link", name="Compacted away").click()
     expect(owner_page.locator("li.event.current")).to_have_count(0)
     expect(owner_page.locator("li.event.shadowed").first).to_be_visible()
+
+
+def test_earlier_events_do_not_move_the_one_that_is_read(owner_page: Page, history):
+    owner_page.goto(f"{history}?at=150")
+    first = owner_page.locator("li.event").first
+    name = first.get_attribute("id")
+    earlier = owner_page.locator("#earlier")
+    earlier.scroll_into_view_if_needed()
+    before = first.bounding_box()["y"]
+    earlier.click()
+    expect(owner_page.locator("li.event").first).not_to_have_attribute("id", name)
+    assert abs(owner_page.locator(f"#{name}").bounding_box()["y"] - before) < 2
+    owner_page.locator("#later").scroll_into_view_if_needed()
+    expect(owner_page.locator("#later")).to_have_count(0)
+    expect(earlier).to_have_count(1)
+    ids = owner_page.evaluate("[...document.querySelectorAll('li.event')].map(event => event.id)")
+    assert ids == sorted(set(ids), key=lambda event: int(event[1:]))
+    assert owner_page.evaluate(
+        "document.querySelector('.events > .more').compareDocumentPosition(document.querySelector('.events > .event')) & 4"
+    )
+
+
+def test_switching_a_session_on_leads_to_the_reader(owner_page: Page, server):
+    write_log(agent_home(server), ALONE, cwd="/home/dev/alone", word="beacon")
+    server.manage("archive")
+    owner_page.goto(f"/sessions/{session_id(ALONE)}/")
+    owner_page.get_by_role("button", name="Switch on L2").click()
+    expect(owner_page.get_by_role("heading", name="beacon")).to_be_visible(timeout=ARCHIVE_MS)
+    expect(owner_page.locator("li.event").first).to_be_visible()
+
+
+def test_a_switch_far_down_answers_where_one_is(owner_page: Page, server):
+    for number in range(FOLDERS, FOLDERS + 12):
+        write_log(agent_home(server), number, compactions=1, turns=1, cwd=f"/home/dev/folder-{number}")
+    server.manage("archive")
+    owner_page.goto("/workspaces/")
+    row = owner_page.locator("li.workspace", has_text=f"/home/dev/folder-{FOLDERS}")
+    row.scroll_into_view_if_needed()
+    row.get_by_role("switch", name=re.compile("L2")).click()
+    toast = owner_page.locator(".toast")
+    expect(toast).to_contain_text("L2 on for its sessions")
+    expect(toast).to_be_in_viewport()
+    expect(toast).to_contain_text("Archive run done", timeout=ARCHIVE_MS)
+    expect(toast).to_be_in_viewport()
+    owner_page.keyboard.press("Escape")
+    expect(toast).to_have_count(0)
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused")
+    row.get_by_role("button", name="Resume").click()
+    expect(row.get_by_text("paused")).to_have_count(0)
 
 
 def test_forgetting_and_bringing_back(owner_page: Page, server, history):
@@ -158,6 +213,21 @@ def test_every_page_fits_a_phone(owner_page: Page, history, scheme):
         assert (ground > 128) == (scheme == "light"), address
 
 
+def test_a_phone_folds_filters_that_are_not_in_use(owner_page: Page, history):
+    kind = owner_page.get_by_label("Kind")
+    owner_page.goto("/")
+    expect(kind).to_be_visible()
+    owner_page.set_viewport_size({"width": 390, "height": 844})
+    owner_page.goto("/")
+    expect(kind).to_be_hidden()
+    owner_page.get_by_text("Filters").click()
+    expect(kind).to_be_visible()
+    owner_page.goto("/?kind=episode")
+    expect(kind).to_be_visible()
+    owner_page.goto("/health/")
+    expect(owner_page.get_by_role("link", name="Health")).to_be_in_viewport(ratio=1)
+
+
 def test_reading_needs_no_script(owner_page: Page, browser, server, history):
     state = owner_page.context.storage_state()
     context = browser.new_context(base_url=server.url, storage_state=state, java_script_enabled=False)
@@ -165,6 +235,7 @@ def test_reading_needs_no_script(owner_page: Page, browser, server, history):
     plain.goto("/")
     plain.locator("li.record h2 a").first.click()
     expect(plain.locator("div.body")).to_be_visible()
+    expect(plain.locator("#theme-toggle")).to_be_hidden()
     plain.goto(history)
     plain.get_by_role("link", name="Later").click()
     expect(plain.locator("li.event").first).to_be_visible()

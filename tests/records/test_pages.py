@@ -94,7 +94,7 @@ def test_filters(owner, query, shown):
     )
     for headers in ({}, HTMX):
         text = owner.get(f"/?{query}", headers=headers).text
-        found = [name for name in ("alpha", "beta", "gamma", "delta") if f">{name}</a>" in text]
+        found = [name for name in ("alpha", "beta", "gamma", "delta") if f"<bdi>{name}</bdi></a>" in text]
         assert found == shown
         assert ("<html" in text) is not bool(headers)
 
@@ -129,7 +129,7 @@ def test_an_empty_list_says_what_to_do(owner):
     write()
     assert "Show everything" in owner.get("/?q=zzz").text
     services.records_forget([archive_id("s1", "c1")], actor="test")
-    assert "<h1>Workspaces</h1>" in owner.get("/").text
+    assert "Welcome to Memex" in owner.get("/").text
 
 
 def test_the_number_of_queries_does_not_grow(owner):
@@ -162,7 +162,7 @@ def test_a_record_shows_its_card_and_where_it_comes_from(owner):
     )
     text = owner.get(f"/records/{record_id}/").text
     for piece in (
-        "<h1>Parser</h1>",
+        "<h1><bdi>Parser</bdi></h1>",
         "model-x",
         "150k",
         "#3–#40",
@@ -219,7 +219,7 @@ def test_a_missing_file_does_not_hide_the_card(owner):
 def test_pinning_and_unpinning(owner):
     record_id = write("c1", title="Pin me")
     answer = owner.post(f"/records/{record_id}/pin", {"pinned": "1"}, follow=True)
-    assert "Pinned: “Pin me”" in answer.text
+    assert "Pinned: “<bdi>Pin me</bdi>”" in answer.text
     assert Record.objects.get().status == "pinned"
     assert b'status: "pinned"' in record_path("0123456789abcdef", record_id, cold=False).read_bytes()
     again = owner.post(f"/records/{record_id}/pin", {"pinned": "1"}, follow=True)
@@ -227,7 +227,7 @@ def test_pinning_and_unpinning(owner):
     row = owner.post(f"/records/{record_id}/pin", {"pinned": "0"}, headers=HTMX).text
     assert row.lstrip().startswith(f'<li id="record-{record_id}"')
     assert "No longer pinned" in row
-    assert 'hx-swap-oob="true"' in row
+    assert 'hx-swap-oob="innerHTML:#messages"' in row
     assert Record.objects.get().status == "active"
 
 
@@ -238,3 +238,31 @@ def test_reading_changes_nothing(owner):
         assert owner.get(address).status_code == 200
     assert owner.get(f"/records/{record_id}/pin").status_code == 405
     assert Record.objects.values().get() == before
+
+
+def test_the_header_counts_what_is_shown(owner):
+    for number in range(3):
+        write(f"c{number}", title="alpha" if number else "beta")
+    assert "3 records · " in owner.get("/").text
+    assert ">1 of 3 records<" in owner.get("/?q=beta").text
+    part = owner.get("/?q=nothing", headers=HTMX).text
+    assert '<p class="hint" id="totals" hx-swap-oob="true">0 of 3 records</p>' in part
+    for number in range(3, PAGE_SIZE + 3):
+        write(f"c{number}", title="alpha")
+    assert f">more than {PAGE_SIZE} of {PAGE_SIZE + 3} records<" in owner.get("/?q=alpha").text
+
+
+def test_what_is_gone_says_where_it_may_be(owner):
+    answer = owner.get("/records/mem_0000000000/")
+    assert answer.status_code == 404
+    for piece in ("There is no record", "may have been forgotten or purged", 'href="/trash/"', 'href="/"'):
+        assert piece in answer.text
+    assert "There is nothing at this address" in owner.get("/nowhere/").text
+
+
+def test_records_of_one_title_can_be_told_apart(owner):
+    write("c1", title="Continue", provenance=provenance(seqStart=3, seqEnd=40))
+    write("c2", title="Continue", provenance=provenance(seqStart=41, seqEnd=90))
+    text = owner.get("/").text
+    assert "seq 3–40" in text
+    assert "seq 41–90" in text

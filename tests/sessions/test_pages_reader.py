@@ -1,12 +1,17 @@
 import json
+import re
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from records.models import Record
+from records.trash import bundle_list
 from sessions_app.archiving import archive_run
-from sessions_app.models import Compaction, Event, ImportWarning
+from sessions_app.contexts import compaction_row
+from sessions_app.models import AgentSession, Compaction, Event, ImportWarning
 from sessions_app.page_queries import EVENTS_A_WINDOW
 
 from .logs.claude_lines import assistant, user
@@ -31,9 +36,11 @@ def test_the_reader_shows_events_with_their_state(owner, archived):
     ):
         assert piece in text, piece
     compaction = Compaction.objects.first()
-    assert f'id="c{compaction.pk}"' in text
+    anchor = compaction_row(compaction).anchor
+    assert f'class="compaction" id="{anchor}"' in text
+    assert f"#{anchor}" in text
     assert f'href="/records/{compaction.record_id}/"' in text
-    assert text.index(f'id="c{compaction.pk}"') < text.index(f'id="e{compaction.at_seq + 1}"')
+    assert text.index(f'id="{anchor}"') < text.index(f'id="e{compaction.at_seq + 1}"')
 
 
 @pytest.mark.parametrize(
@@ -79,14 +86,15 @@ def test_every_compaction_stands_in_one_window(owner, agent_home):
         found = []
         while address:
             text = owner.get(address, headers=HTMX).text
-            found += [int(piece.split('"')[0]) for piece in text.split('class="compaction" id="c')[1:]]
+            found += [piece.split('"')[0] for piece in text.split('class="compaction" id="')[1:]]
             later = text.split('id="later"')
             address = (
                 PAGE + later[1].split('hx-get="')[1].split('"')[0].replace("&amp;", "&")
                 if len(later) > 1
                 else ""
             )
-        assert found == list(Compaction.objects.order_by("at_seq").values_list("pk", flat=True))
+        compactions = Compaction.objects.order_by("at_seq")
+        assert found == [compaction_row(compaction).anchor for compaction in compactions]
 
 
 def test_the_queries_of_a_window_do_not_grow_with_its_events(owner, agent_home):
@@ -119,6 +127,36 @@ def test_hostile_text_is_shown_as_text(owner, agent_home):
         for piece in ("<script>alert", "<svg onload", "<img src=x"):
             assert piece not in text, address
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in owner.get(PAGE).text
+
+
+def test_what_hides_or_turns_is_shown(owner, agent_home):
+    path = agent_home / "projects" / "-w" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    hidden = "x\u202e\u2067\x1b[0m"
+    use = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": hidden}}
+    where = {"sessionId": SESSION, "cwd": f"/home/dev/{hidden}"}
+    lines = [
+        user("11111111-0000-4000-8000-000000000001", f"Look at {hidden}", **where),
+        assistant("11111111-0000-4000-8000-000000000002", use, **where),
+    ]
+    path.write_bytes(as_bytes(lines))
+    archive_run(level="l3")
+    ImportWarning.objects.create(path=hidden, row=1, code="x", message=hidden, created_at=1)
+    owner.post(f"{PAGE}forget")
+    owner.post(f"/trash/{bundle_list()[0].id}/restore")  # the message is shown on the next page
+    for address in (
+        "/trash/",
+        PAGE,
+        f"{PAGE}events/0/",
+        f"{PAGE}forget",
+        "/sessions/",
+        "/workspaces/",
+        "/health/",
+    ):
+        assert not {"\u202e", "\u2067", "\x1b"} & set(owner.get(address).text), address
+    text = owner.get(PAGE).text
+    assert "command: x‹U+202E›‹U+2067›␛[0m" in text
+    assert "Look at x‹U+202E›" in text
 
 
 def test_long_text_is_folded_and_opened(owner, agent_home):
@@ -161,13 +199,13 @@ def test_a_mirror_that_is_gone_is_said(owner, archived, memex_home):
 
 def test_the_summary_beside_what_it_lost(owner, archived):
     compaction = Compaction.objects.first()
-    address = f"{PAGE}compactions/{compaction.pk}/"
+    address = f"{PAGE}compactions/{compaction.compaction_id}/"
     for headers in ({}, HTMX):
         text = owner.get(address, headers=headers).text
         assert "Summary 0: worked on the harbour." in text
         assert "src/harbour_0.py" in text
         assert ("<html" in text) is not bool(headers)
-    assert owner.get(f"{PAGE}compactions/999999/").status_code == 404
+    assert owner.get(f"{PAGE}compactions/nothing/").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -204,3 +242,51 @@ def test_tool_arguments_are_shown_with_their_line_breaks(owner, agent_home):
     archive_run(level="l3")
     assert "command: one\ntwo\nlimit: 3" in owner.get(PAGE).text
     assert json.dumps(use["input"])[1:-1] not in owner.get(PAGE).text
+
+
+def test_a_part_has_only_the_button_at_its_own_end(owner, agent_home):
+    write_log(agent_home, 1, compactions=3, turns=20)
+    archive_run(level="l3")
+    for address, own, other in (("?at=120", "later", "earlier"), ("?before=120", "earlier", "later")):
+        part = owner.get(PAGE + address, headers=HTMX).text
+        assert f'id="{own}"' in part
+        assert f'id="{other}"' not in part
+        whole = owner.get(PAGE + address).text
+        assert f'id="{own}"' in whole
+        assert f'id="{other}"' in whole
+
+
+def test_a_compaction_keeps_its_address_when_the_database_is_rebuilt(owner, archived):
+    text = owner.get(PAGE).text
+    addresses = set(re.findall(r'href="(/sessions/[^"]+/compactions/[^"]+)"', text))
+    anchors = set(re.findall(r'class="compaction" id="(\w+)"', text))
+    assert len(addresses) == len(anchors) == 2
+    Compaction.objects.update(id=F("id") + 1_000)
+    again = owner.get(PAGE).text
+    assert anchors == set(re.findall(r'class="compaction" id="(\w+)"', again))
+    assert {owner.get(address).status_code for address in addresses} == {200}
+
+
+def test_any_compaction_id_fits_into_an_address(owner, archived):
+    compaction = Compaction.objects.first()
+    for name in ("sum:1/2", "..", "a b?c#d%2F", '"><script>'):
+        Compaction.objects.filter(pk=compaction.pk).update(compaction_id=name)
+        address = reverse("sessions:compaction", args=[SESSION, name])
+        assert owner.get(address).status_code == 200, name
+
+
+def test_the_comparison_leads_to_the_values_it_does_not_list(owner, archived):
+    compaction = Compaction.objects.first()
+    lost = compaction.lost | {"lost": compaction.lost["lost"] | {"paths": 52}}
+    Compaction.objects.filter(pk=compaction.pk).update(lost=lost)
+    text = owner.get(f"{PAGE}compactions/{compaction.compaction_id}/").text
+    assert f'href="/records/{compaction.record_id}/#lost-by-the-summary">More of them' in text
+    assert 'id="lost-by-the-summary"' in owner.get(f"/records/{compaction.record_id}/").text
+
+
+def test_the_list_of_records_names_the_session(owner, archived):
+    AgentSession.objects.update(title="The harbour's new wall")
+    text = owner.get("/").text
+    assert text.count("in “<bdi>The harbour&#x27;s new wall</bdi>") == 2
+    AgentSession.objects.update(title="Please look at")
+    assert 'class="of-session"' not in owner.get("/").text

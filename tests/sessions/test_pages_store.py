@@ -40,7 +40,7 @@ def test_samples_are_loaded_and_removed(owner):
 def test_the_first_visit_offers_the_folders_and_reads_nothing(owner, agent_home):
     write_log(agent_home, 1)
     text = owner.get("/").text
-    assert "<h1>Workspaces</h1>" in text
+    assert "<h1>Welcome to Memex</h1>" in text
     assert "/home/dev/demo" in text
     assert "1 session" in text
     assert "harbour" not in text
@@ -128,7 +128,7 @@ def test_forgetting_a_record_and_undoing_it(owner, archived):
 
 def test_forgetting_a_session_and_purging_it(owner, archived):
     preview = owner.get(f"{PAGE}forget").text
-    assert "Forget “Please look at the harbour" in preview
+    assert "Forget “<bdi>Please look at the harbour" in preview
     assert "2, " in preview
     assert AgentSession.objects.exists()
     assert "trash" in owner.post(f"{PAGE}forget", follow=True).text
@@ -146,7 +146,7 @@ def test_forgetting_a_session_and_purging_it(owner, archived):
 
 def test_several_records_are_forgotten_as_one(owner, archived):
     ids = list(Record.objects.values_list("pk", flat=True))
-    assert "Forget “2 records”" in owner.get("/records/forget", {"id": ids}).text
+    assert "Forget “<bdi>2 records</bdi>”" in owner.get("/records/forget", {"id": ids}).text
     owner.post("/records/forget", {"id": ids})
     assert len(bundle_list()) == 1
     assert not Record.objects.exists()

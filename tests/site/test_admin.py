@@ -71,7 +71,7 @@ def test_forgetting_shows_first_what_would_go(owner):
     ids = [write("c1", title="One"), write("c2", title="Two")]
     preview = action(owner, "forget", *ids)
     assert preview.request["PATH_INFO"] == "/records/forget"
-    assert "Forget “2 records”" in preview.text
+    assert "Forget “<bdi>2 records</bdi>”" in preview.text
     assert Record.objects.count() == 2
 
 
@@ -81,6 +81,14 @@ def test_rows_are_not_deleted_behind_the_services(owner):
     assert Record.objects.filter(pk=record_id).exists()
 
 
+@pytest.fixture
+def session():
+    return AgentSession.objects.create(
+        session_id="s1", agent="codex", workspace_key="k", pool_session_id="s1"
+    )
+
+
+@pytest.mark.usefixtures("session")
 def test_a_level_can_be_switched_on(owner, memex_home):
     answer = owner.post(f"{SETTINGS}add/", {"session_id": "s1", "l3": "on"})
     assert answer.status_code == 302
@@ -93,6 +101,7 @@ def test_a_level_can_be_switched_on(owner, memex_home):
     assert (row.l2, row.l3) == (1, 1)
 
 
+@pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("given", [{}, {"l2": "on"}])
 def test_a_level_cannot_be_switched_off(owner, given):
     owner.post(f"{SETTINGS}add/", {"session_id": "s1", "l3": "on"})
@@ -104,6 +113,7 @@ def test_a_level_cannot_be_switched_off(owner, given):
     assert (row.l2, row.l3) == (0, 1)
 
 
+@pytest.mark.usefixtures("session")
 def test_a_row_without_a_level_is_refused(owner):
     assert owner.post(f"{SETTINGS}add/", {"session_id": "s1"}).status_code == 200
     assert not SessionSettings.objects.exists()
@@ -114,3 +124,15 @@ def test_only_switches_can_be_changed():
         "an editable list would save past the services"
     )
     assert SessionSettingsAdmin in [type(admin.site.get_model_admin(model)) for model in CHANGEABLE]
+
+
+@pytest.mark.parametrize("name", ["auth/user", "auth/group"])
+def test_nobody_can_take_their_own_rights_away(owner, name):
+    assert owner.get(f"/admin/{name}/").status_code == 404
+    assert owner.get("/admin/").status_code == 200
+
+
+def test_a_session_that_does_not_exist_has_no_switches(owner):
+    answer = owner.post(f"{SETTINGS}add/", {"session_id": "nothing", "l3": "on"})
+    assert "There is no session of this id." in answer.text
+    assert not SessionSettings.objects.exists()

@@ -122,6 +122,58 @@ def test_an_existing_superuser_is_the_owner():
     assert signin.owner() == existing
 
 
+@pytest.mark.parametrize("right", ["is_active", "is_staff", "is_superuser"])
+def test_an_owner_who_lost_a_right_gets_it_back(client, right):
+    redeem(Client(), token_of(signin.link_create()))
+    User.objects.update(**{right: False})
+    assert redeem(client, token_of(signin.link_create())).status_code == 302
+    assert client.get("/admin/").status_code == 200
+    assert User.objects.filter(is_active=True, is_staff=True, is_superuser=True).count() == 1
+    assert User.objects.count() == 1
+
+
+def test_the_owner_is_found_by_name():
+    User.objects.create_superuser("someone")
+    named = User.objects.create_user("owner")
+    assert signin.owner() == named
+    named.refresh_from_db()
+    assert named.is_superuser
+
+
+def test_a_link_that_is_used_up_says_so_when_it_is_opened(client, monkeypatch):
+    used, late = signin.link_create(), signin.link_create()
+    redeem(Client(), token_of(used))
+    monkeypatch.setattr(signin, "now_ms", lambda: late.expires_at)
+    for path in (used.path, late.path, "/signin/garbage"):
+        answer = client.get(path)
+        assert answer.status_code == 403
+        assert "used already or is older" in answer.text
+        assert 'name="token"' not in answer.text
+
+
+def test_another_machine_learns_nothing_of_a_link(client):
+    answers = {
+        client.get(path, REMOTE_ADDR="10.0.0.1").content for path in (signin.link_create().path, "/signin/x")
+    }
+    assert len(answers) == 1
+
+
+def test_signing_in_leads_to_the_page_that_was_asked_for(client):
+    assert client.get("/health/").url == "/signin/?next=/health/"
+    client.get("/signin/?next=/health/")
+    assert redeem(client, token_of(signin.link_create())).url == "/health/"
+    assert client.get("/signin/?next=/trash/").url == "/trash/"
+
+
+@pytest.mark.parametrize(
+    "wanted", ["https://example.org/", "//example.org", "home", "javascript:alert(1)", "/\\x.org"]
+)
+def test_signing_in_leads_nowhere_else(client, wanted):
+    client.get("/signin/", {"next": wanted})
+    assert redeem(client, token_of(signin.link_create())).url == "/"
+    assert client.get("/signin/", {"next": wanted}).url == "/"
+
+
 def test_the_form_needs_its_csrf_token():
     strict = Client(enforce_csrf_checks=True)
     link = signin.link_create()
