@@ -34,15 +34,6 @@ MEMEX_IDLE_ARCHIVE_HOURS = options.number(
     "After how many idle hours a session counts as ended and the rest of it is archived; 0 = never.",
     low=0,
 )
-MEMEX_CAPACITY_TOKENS = options.number(
-    "capacity_tokens", 100_000_000, "Hot tokens that a workspace's shared pool (L3) may hold.", low=10_000
-)
-MEMEX_SESSION_CAPACITY_TOKENS = options.number(
-    "session_capacity_tokens",
-    10_000_000,
-    "Hot tokens that a session's private pool (L2) may hold.",
-    low=10_000,
-)
 MEMEX_TRASH_DAYS = options.number(
     "trash_days", 30, "How many days what was forgotten can be brought back; then it is purged.", low=1
 )

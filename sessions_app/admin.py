@@ -26,8 +26,7 @@ from .models import (
     SessionSettings,
     Source,
 )
-
-LEVELS = ("l2", "l3")
+from .workspaces import LEVELS
 
 
 @admin.register(AgentSession)

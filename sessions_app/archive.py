@@ -39,9 +39,9 @@ def session_archive(
     log_is_gone: bool = False,
     link_only: bool = False,
 ) -> Archived:
-    """Archives every compaction of a session that is ready and, when the session has ended or been idle
-    since `idle_since` (ms) for long enough, or its log is gone, what is left in its window. `link_only`: only those whose
-    record exists get their rows (`reindex`)."""
+    """Archives every compaction of a session that is ready and, when the session has ended, been idle since
+    `idle_since` (ms) for long enough, or lost its log, what is left in its window. `link_only`: only those
+    whose record exists get their rows (`reindex`)."""
     done = Archived()
     levels = default_adopt(session.pool_session_id, session.workspace_key)
     if not levels.any:
@@ -77,10 +77,7 @@ def _plan_write(plan: Plan, levels: Levels, *, link_only: bool) -> str:
         return ""
     if link_only:
         return ""
-    text = archive_text(
-        plan.session, plan.origin_id, plan.compaction_id, plan.dropped, plan.owned, plan.compaction,
-        plan.source,
-    )  # fmt: skip
+    text = archive_text(plan)
     draft = _draft(plan, levels, text)
     made: list[str] = []
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .archiveplan import Plan
 from .blobs import blob_read
 from .card import Card, CardBuilder
 from .counts import generation_events
@@ -26,21 +27,14 @@ class ArchiveText:
     lost: dict[str, Any]
 
 
-def archive_text(
-    session: AgentSession,
-    session_id: str,
-    compaction_id: str,
-    dropped: list[EventRef],
-    owned: list[EventRef],
-    compaction: Compaction | None,
-    source: str,
-) -> ArchiveText:
-    """`owned`: the events whose content goes into the body; `dropped`: all that left the window. Memory
-    is bounded by the body's limit, not by how much was dropped."""
+def archive_text(plan: Plan) -> ArchiveText:
+    """Only what the plan owns goes into the body. Memory is bounded by the body's limit, not by how much
+    was dropped."""
+    session, compaction, dropped = plan.session, plan.compaction, plan.dropped
     summary = _summary(session, compaction)
     preface = Preface(
-        session_id=session_id,
-        compaction_id=compaction_id,
+        session_id=plan.origin_id,
+        compaction_id=plan.compaction_id,
         seq_start=dropped[0].seq,
         seq_end=dropped[-1].seq,
         events=len(dropped),
@@ -48,7 +42,7 @@ def archive_text(
     )
     writer, card = BodyWriter(preface), CardBuilder()
     pieces = [writer.head(summary, opaque=bool(compaction and compaction.opaque))]
-    for event in _originals(session, owned):
+    for event in _originals(session, plan.owned):
         pieces.append(writer.event(event))
         card.add(event)
     for event in _said_meanwhile(session, dropped):
@@ -60,7 +54,9 @@ def archive_text(
     # Piece by piece: joined as text they would take four bytes a character as soon as one is wide.
     body = b"".join(piece.encode("utf-8", "replace") for piece in pieces)
     return ArchiveText(
-        card=card.card(summary=summary, seq_start=preface.seq_start, seq_end=preface.seq_end, source=source),
+        card=card.card(
+            summary=summary, seq_start=preface.seq_start, seq_end=preface.seq_end, source=plan.source
+        ),
         body=body,
         lost=_lost_kept(lost.to_json()) if lost else {},
     )

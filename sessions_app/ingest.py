@@ -22,8 +22,6 @@ from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, SessionFile, Source
 from .stretch import Stretch
 
-_STRETCH_EVENTS, _STRETCH_BYTES = 8_000, 16 * 1024 * 1024
-
 
 @dataclass(slots=True)
 class Ingested:
@@ -82,7 +80,7 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
             whole = stretch.read(writer, path, take_torn_tail=take_torn_tail)
         result.events, result.warnings = batch.event_total, batch.warning_total
         result.sessions = [row.session_id for row in batch.sessions]
-        if generation.number:
+        if generation.number and result.events:
             ownership_transfer(session, generation.number)
     source.generation = generation.number
     if whole:
@@ -105,22 +103,30 @@ def session_reparse(session: AgentSession, folder: Path, number: int) -> None:
 
 def ownership_transfer(session: AgentSession, number: int) -> None:
     """A rewritten log repeats what records own already: its new events belong to the same records."""
-    owned: dict[tuple[str, str, str, int], list[str]] = {}
-    key = ("type", "uid", "ref", "digest")
-    older = Event.objects.filter(session=session, generation__lt=number).exclude(record_id="")
-    for *identity, record_id in older.values_list(*key, "record_id"):
-        owned.setdefault(tuple(identity), []).append(record_id)
-    if not owned:
+    identity = ("type", "uid", "ref", "digest")
+    owned = Event.objects.filter(session=session).exclude(record_id="")
+    versions: dict[tuple[object, ...], dict[int, list[str]]] = {}
+    for *key, version, record_id in owned.exclude(generation=number).values_list(
+        *identity, "generation", "record_id"
+    ):
+        versions.setdefault(tuple(key), {}).setdefault(version, []).append(record_id)
+    # Each stands for one event, though several versions of the log hold it: what says the same again later
+    # is new.
+    free = {key: max(found.values(), key=len) for key, found in versions.items()}
+    for *key, record_id in owned.filter(generation=number).values_list(*identity, "record_id"):
+        if record_id in free.get(tuple(key), ()):
+            free[tuple(key)].remove(record_id)
+    if not any(free.values()):
         return
     changed = []
     for event in Event.objects.filter(session=session, generation=number, record_id="").order_by("seq"):
-        if records := owned.get((event.type, event.uid, event.ref, event.digest)):
+        if records := free.get((event.type, event.uid, event.ref, event.digest)):
             event.record_id = records.pop(0)
             changed.append(event)
     Event.objects.bulk_update(changed, ["record_id"], batch_size=500)
 
 
-def session_file_refresh(session: AgentSession, folder: Path, source: Source | None) -> None:
+def session_file_refresh(session: AgentSession, folder: Path, source: Source) -> None:
     """Brings session.json up to what a rebuild needs."""
     data = sessionfile.session_read(folder)
     data.update(
@@ -136,13 +142,12 @@ def session_file_refresh(session: AgentSession, folder: Path, source: Source | N
         view_generation=session.view_generation,
         ended_at=session.ended_at,
     )
-    if source:
-        data.setdefault("sources", {})[source.path] = {
-            "size": source.size, "mtime_ns": source.mtime_ns, "cwd": source.cwd,
-            "started_at": source.started_at, "parent_id": source.parent_id, "relation": source.relation,
-            "read_size": source.read_size, "read_mtime_ns": source.read_mtime_ns,
-            "generation": source.generation,
-        }  # fmt: skip
+    data.setdefault("sources", {})[source.path] = {
+        "size": source.size, "mtime_ns": source.mtime_ns, "cwd": source.cwd,
+        "started_at": source.started_at, "parent_id": source.parent_id, "relation": source.relation,
+        "read_size": source.read_size, "read_mtime_ns": source.read_mtime_ns,
+        "generation": source.generation,
+    }  # fmt: skip
     # How much of each was read: less than that in the mirror is a loss that a rebuild must not hide.
     data["generations"] = {
         str(row.number): row.parsed_bytes for row in session.generations.order_by("number")

@@ -44,9 +44,6 @@ class Levels:
         return "+".join(name for name, on in (("L2", self.l2), ("L3", self.l3)) if on) or "off"
 
 
-OFF = Levels()
-
-
 def pool_session_id(session_id: str, parent_id: str, relation: str) -> str:
     """Whose switches and private pool a session uses: a sub-agent its topmost parent's."""
     seen = {session_id}

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from records.home import home
@@ -87,6 +88,7 @@ def store_status() -> dict[str, Any]:
     """Figures of the whole store; constant queries."""
     state = Compaction.State
     states = list(Compaction.objects.filter(kind="compaction").values_list("state", flat=True))
+    kept, most = sum(mirror_bytes().values()), settings.MEMEX_MIRROR_MAX_GB
     return {
         "home": str(home()),
         "sources": Source.objects.count(),
@@ -96,7 +98,9 @@ def store_status() -> dict[str, Any]:
         "waiting": states.count(state.READY) + states.count(state.PENDING),
         "receipts": Receipt.objects.filter(delivered_at=None).count(),
         "warnings": ImportWarning.objects.count(),
-        "mirrorBytes": sum(mirror_bytes().values()),
+        "mirrorBytes": kept,
+        # More than the owner wanted: said, and nothing is removed by itself.
+        "mirrorOver": most is not None and kept > most * 1_000_000_000,
         "paused": workspaces_read()["paused"],
     }
 

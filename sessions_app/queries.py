@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
-
 from .counts import generation_events, session_events
 from .eventrefs import EventRef, mirror_session_id
 from .levels import Levels, levels_of
 from .logs import registry
 from .logs.events import Block
 from .mirror import Mirror, MirrorDamaged
-from .models import AgentSession, Compaction, Event, Generation, Source
+from .models import AgentSession, Event, Generation, Source
 from .sessionfile import session_folder
 
 
@@ -65,10 +63,6 @@ def _mirror_owner(session: AgentSession) -> str:
 
 def session_levels(session: AgentSession) -> Levels:
     return levels_of(session.pool_session_id, session.workspace_key)
-
-
-def session_mirror(session: AgentSession, generation: int) -> Mirror:
-    return mirror_of(session.session_id, generation)
 
 
 def mirror_of(session_id: str, generation: int) -> Mirror:
@@ -129,7 +123,3 @@ def event_texts(session: AgentSession, events: Iterable[Event | EventRef]) -> It
                 f"{mirror.folder}: event #{event.seq} is gone from generation {event.generation}."
             )
         yield EventText(event, raw, blocks_of(raw, event.part))
-
-
-def compactions_of(session: AgentSession) -> QuerySet[Compaction]:
-    return Compaction.objects.filter(session_id=session.session_id).order_by("at_seq")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from django.conf import settings
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections, connection, transaction
 from watchfiles import watch
 
 from .archiving import archive_run
@@ -74,22 +74,36 @@ def _lease_try() -> bool:
 
 def _work(stop: threading.Event) -> None:
     """Holds the lease: one full pass, then what changes, until the lease is lost or a full pass is due."""
+    over = threading.Event()
+    heart = threading.Thread(target=_lease_keep, args=(over,), daemon=True)
+    heart.start()
+    try:
+        _work_while(stop, over)
+    finally:
+        over.set()
+        heart.join()
+
+
+def _lease_keep(over: threading.Event) -> None:
+    """Renews the lease while the worker works, however long one log takes."""
+    while not over.wait(HEARTBEAT_SECONDS):
+        if not _lease_try():
+            over.set()
+    connection.close()
+
+
+def _work_while(stop: threading.Event, over: threading.Event) -> None:
     jobs_abandoned()
     if settings.MEMEX_AUTO_ARCHIVE:
         archive_quietly(None, stop)
     due = time.monotonic() + _FULL_PASS_SECONDS
-    beat = time.monotonic() + HEARTBEAT_SECONDS
     for changed in _changes(stop):
         if changed and settings.MEMEX_AUTO_ARCHIVE:
             archive_quietly(sorted(changed), stop)
-        while (job := job_next()) and not stop.is_set():
+        while not stop.is_set() and not over.is_set() and (job := job_next()):
             job_run(job, stop.is_set)
-        if time.monotonic() > due:
+        if over.is_set() or time.monotonic() > due:
             return
-        if time.monotonic() > beat:
-            if not _lease_try():
-                return
-            beat = time.monotonic() + HEARTBEAT_SECONDS
 
 
 def _changes(stop: threading.Event) -> Iterator[set[Path]]:

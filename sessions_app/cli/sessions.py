@@ -213,7 +213,8 @@ def status(options: dict[str, Any]) -> Answer:
         "count": hot.count, "hotTokens": hot.hot_tokens, "coldTokens": hot.cold_tokens, "bytes": hot.bytes,
     }  # fmt: skip
     return Answer(data, [
-        f"Store: {data['home']} ({size(data['mirrorBytes'])} bytes of logs kept)",
+        f"Store: {data['home']} ({size(data['mirrorBytes'])} bytes of logs kept"
+        f"{', over MEMEX_MIRROR_MAX_GB: `memory forget --session` frees some' if data['mirrorOver'] else ''})",
         f"Records: {hot.count:,}, {size(hot.hot_tokens)} tokens hot, {size(hot.cold_tokens)} cold",
         f"Sessions: {data['sessions']} read, {data['sources']} log files known, {data['sessionsOn']} switched on",
         f"Compactions: {data['archived']} archived, {data['waiting']} waiting; "

@@ -26,7 +26,7 @@ from sessions_app.models import (
     Source,
 )
 from sessions_app.originals import record_rows
-from sessions_app.queries import events_read, rows_read, session_mirror
+from sessions_app.queries import events_read, mirror_of, rows_read
 from sessions_app.rebuild import sessions_rebuild
 
 LAST = 10**9
@@ -161,7 +161,7 @@ def assert_kept(session_id: str, data: bytes, generation: int | None = None) -> 
     kept = session(session_id)
     number = kept.view_generation if generation is None else generation
     assert b"".join(rows_read(kept, 0, LAST, generation)) == data
-    assert session_mirror(kept, number).length == len(data)
+    assert mirror_of(kept.session_id, number).length == len(data)
     for each in events_read(kept, 0, LAST):
         event = each.event
         if event.generation == number:
@@ -172,7 +172,7 @@ def assert_records_open() -> None:
     for record in Record.objects.filter(provenance__has_key="rows"):
         rows, given = original(record), record.provenance
         mirror_id = given.get("mirrorSessionId") or given["sessionId"]
-        mirror = session_mirror(session(mirror_id), given["generation"])
+        mirror = mirror_of(mirror_id, given["generation"])
         owned = Event.objects.filter(record_id=record.id, generation=given["generation"])
         # A fork's copies of these events are rows of its own.
         here = [event for event in owned if (event.mirror_id or event.session_id) == mirror_id]

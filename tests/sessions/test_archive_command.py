@@ -40,6 +40,18 @@ def test_a_log_is_archived_and_comes_back_byte_for_byte(store):
     assert "harbour 0.3: row of output" in body
 
 
+def test_more_kept_logs_than_wanted_are_said(store, tmp_path):
+    write_log(store.agent, compactions=1)
+    store.run("archive", str(store.agent), "--level", "l2")
+    store.env["MEMEX_MIRROR_MAX_GB"] = "1"
+    assert b"MEMEX_MIRROR_MAX_GB" not in store.run("memory", "status")
+    (segment,) = store.home.glob("sessions/*/*/g*.zst")
+    with (segment.parent / "large").open("wb") as file:
+        file.truncate(1_100_000_000)
+    assert b"over MEMEX_MIRROR_MAX_GB" in store.run("memory", "status")
+    assert store.json("memory", "status")["mirrorOver"]
+
+
 def test_only_what_is_new_is_read_and_nothing_twice(store):
     log = write_log(store.agent, compactions=1)
     store.run("memory", "level", "--workspace", "/home/dev/demo", "l3")

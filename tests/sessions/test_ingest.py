@@ -100,6 +100,30 @@ def test_a_log_that_grows_ends_like_one_read_at_once(agent, piece):
     assert sorted(Record.objects.values_list("id", "content_hash")) == records
 
 
+def test_what_is_said_again_after_a_rewrite_is_new(agent, memex_home):
+    """A rewritten log's events go to the records that own them, once: nobody said "go on" for good."""
+    common = {"sessionId": session_id(), "cwd": "/home/dev/demo"}
+
+    def said(number: int) -> list[dict[str, object]]:
+        # Without an id of its own an event is known by what it says alone.
+        return [{**user("", "go on", **common)}, {**assistant("", f"Step {number}.", **common)}]
+
+    def compacted(name: str) -> list[dict[str, object]]:
+        return [boundary(f"b{name}", **common), summary(f"s{name}", f"b{name}", f"Summary {name}.", **common)]
+
+    first = [user("u0", "begin", **common), *said(0), *compacted("1")]
+    log = write_log(agent)
+    log.write_bytes(as_bytes(first))
+    archive_run()
+    rewritten = [user("u-1", "a new beginning", **common), *first]
+    log.write_bytes(as_bytes(rewritten))
+    archive_run()
+    log.write_bytes(as_bytes([*rewritten, *said(1), *compacted("2")]))
+    archive_run()
+    later = Record.objects.get(provenance__compactionId="b2")
+    assert "go on" in (memex_home / later.path).read_text()
+
+
 def spilled(agent: Path, content: bytes, path: str = "tool-results/out.txt") -> Path:
     """A log whose tool result stands in a file beside it."""
     log = write_log(agent)

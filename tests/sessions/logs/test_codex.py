@@ -104,7 +104,7 @@ def test_messages_between_agents():
         {"type": "input_text", "text": "Done."},
         {"type": "encrypted_content", "encrypted_content": "gAA"},
     ]
-    story = read([meta(), item("agent_message", author="/root/a", recipient="/root", content=content)])
+    story = read([meta(), item("agent_message", author="/lead/a", recipient="/lead", content=content)])
     assert (story.events[1].source, story.events[1].surface) == ("agent", "current")
 
 
