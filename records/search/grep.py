@@ -6,7 +6,8 @@ who has enough stops. Then the events that long bodies leave out are read from w
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain
 from time import monotonic
@@ -33,10 +34,9 @@ __all__ = ["BadPattern", "Grep", "GrepAnswer", "GrepHit", "grep", "grep_stream"]
 
 MAX_HITS, MAX_HITS_PER_RECORD, TIMEOUT_S = 200, 50, 10.0
 CONTEXT_MAX = 50
-# Records of the first batch: what is in many records is in these already. Later batches grow to what fits
-# into a command's arguments.
-FIRST_BATCH = 200
-_GROWTH = 4
+# Records of the first batches: what is in many records is in these already, and while ripgrep looks through
+# the second, the rows of all others are read. Those go by what fits into a command's arguments.
+BATCHES = (200, 3_000)
 _ARGUMENT_BYTES = min(512 * 1024, os.sysconf("SC_ARG_MAX") // 4)
 _POINTER_BYTES = 8
 # Below this a process costs more than it saves.
@@ -133,47 +133,51 @@ class Grep:
             self.why = "record" if self.capped else ""
 
     def _in_bodies(self) -> Iterator[GrepHit]:
-        for batch in self._batches():
-            wanted = self._holding(batch)
+        batches = self._batches()
+        batch = next(batches, None)
+        while batch:
+            with self._search(batch) as search:
+                # The rows of the next are read while ripgrep works on this one.
+                following = next(batches, None)
+                found = search.files_matching() if search else None
             self._overflowing += (target for target in batch if target.has_overflow)
             for target in batch:
-                if wanted is None or target.id in wanted:
+                if found is None or target.path in found:
                     yield from self._capped(target.id, self._in_body(target))
                 self.records_searched += 1
+            batch = following
 
     def _batches(self) -> Iterator[list[_Target]]:
-        first = _targets(self.records, limit=FIRST_BATCH)
-        if not first:
-            return
-        yield first
-        if len(first) < FIRST_BATCH:
-            return
-        last = first[-1]
-        # Two conditions, of which SQLite can use the first with an index.
-        older = Q(created_at__lte=last.created_at) & (Q(created_at__lt=last.created_at) | Q(id__lt=last.id))
-        size = FIRST_BATCH * _GROWTH
-        batch: list[_Target] = []
-        room = _ARGUMENT_BYTES
-        for target in _targets(self.records.filter(older)):
-            room -= len(target.path) + 1 + _POINTER_BYTES
-            if batch and (room < 0 or len(batch) >= size):
+        records = self.records
+        for size in BATCHES:
+            batch = _targets(records, limit=size)
+            if batch:
                 yield batch
-                size *= _GROWTH
+            if len(batch) < size:
+                return
+            records = self.records.filter(_older_than(batch[-1]))
+        batch, room = [], _ARGUMENT_BYTES
+        for target in _targets(records):
+            room -= len(target.path) + 1 + _POINTER_BYTES
+            if batch and room < 0:
+                yield batch
                 batch, room = [], _ARGUMENT_BYTES
             batch.append(target)
         if batch:
             yield batch
 
-    def _holding(self, batch: list[_Target]) -> Collection[str] | None:
-        """Ids of those whose file may hold a match; None: it can't be told but by reading."""
+    def _search(self, batch: list[_Target]) -> AbstractContextManager[grep_rg.Search | None]:
+        """None: each of these is read."""
         program = grep_rg.binary()
         if program is None or sum(target.bytes for target in batch) < RIPGREP_FROM_BYTES:
-            return None
-        paths = {target.path: target.id for target in batch}
-        found = grep_rg.files_matching(
-            program, self.pattern.ripgrep, list(paths), folder=home(), deadline=self._deadline
+            return nullcontext()
+        return grep_rg.Search(
+            program,
+            self.pattern.ripgrep,
+            [target.path for target in batch],
+            folder=home(),
+            deadline=self._deadline,
         )
-        return None if found is None else {paths[path] for path in found if path in paths}
 
     def _in_body(self, target: _Target) -> Iterator[GrepHit]:
         data = _read(target.place)
@@ -265,6 +269,11 @@ def grep(
     hits = sorted(run, key=lambda hit: (hit.offset is None, hit.offset is None and hit.seq, hit.line_number))
     hits.sort(key=lambda hit: (hit.created_at, hit.record_id), reverse=True)
     return GrepAnswer(hits, run.records_searched, run.why, frozenset(run.capped), tuple(run.warnings))
+
+
+def _older_than(target: _Target) -> Q:
+    # Two conditions, of which SQLite can use the first with an index.
+    return Q(created_at__lte=target.created_at) & (Q(created_at__lt=target.created_at) | Q(id__lt=target.id))
 
 
 def _targets(records: QuerySet[Record], limit: int | None = None) -> list[_Target]:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from time import monotonic
+from typing import Self
 
 from .grep_scan import TimeUp
 
@@ -35,43 +36,60 @@ def binary() -> Path | None:
     return Path(found) if found else None
 
 
-def files_matching(
-    program: Path, pattern: str, paths: Sequence[str], *, folder: Path, deadline: float
-) -> set[str] | None:
-    """Those of `paths` (below `folder`) that hold a match or have gone; None when ripgrep can't tell.
+class Search:
+    """One run over `paths` (below `folder`), which works on while its owner does something else.
 
-    `deadline`: of time.monotonic. Raises TimeUp. Whatever it started has ended when this returns."""
-    command = [str(program), *_OPTIONS, "-e", pattern, "--", *paths]
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError:
-        return None
-    try:
+        with Search(program, pattern, paths, folder=folder, deadline=deadline) as search:
+            ...
+            found = search.files_matching()
+
+    `deadline`: of time.monotonic. Whatever it started has ended when the block ends."""
+
+    def __init__(
+        self, program: Path, pattern: str, paths: Sequence[str], *, folder: Path, deadline: float
+    ) -> None:
+        self._command = [str(program), *_OPTIONS, "-e", pattern, "--", *paths]
+        self._paths, self._folder, self._deadline = paths, folder, deadline
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                self._command,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            _end(self._process)
+
+    def files_matching(self) -> set[str] | None:
+        """Those that hold a match or have gone; None when ripgrep can't tell. Raises TimeUp."""
+        process, paths = self._process, self._paths
+        if process is None:
+            return None
         # No more than all names and what ends them.
-        output = _output(process, sum(map(len, paths)) * 4 + len(paths), deadline)
+        output = _output(process, sum(map(len, paths)) * 4 + len(paths), self._deadline)
         if output is None:
             return None
-        status = process.wait(max(0.0, deadline - monotonic()))
-    except subprocess.TimeoutExpired:
-        raise TimeUp from None
-    finally:
-        _end(process)
-    if status not in (0, _NOTHING_FOUND, _TROUBLE):
-        return None
-    found = {os.fsdecode(name) for name in output.split(b"\0") if name}
-    if status != _TROUBLE:
-        return found
-    # Either it refused the pattern, or a file could not be read.
-    if not found:
-        return None
-    return found | {path for path in paths if not (folder / path).is_file()}
+        try:
+            status = process.wait(max(0.0, self._deadline - monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TimeUp from None
+        if status not in (0, _NOTHING_FOUND, _TROUBLE):
+            return None
+        found = {os.fsdecode(name) for name in output.split(b"\0") if name}
+        if status != _TROUBLE:
+            return found
+        # Either it refused the pattern, or a file could not be read.
+        if not found:
+            return None
+        return found | {path for path in paths if not (self._folder / path).is_file()}
 
 
 def _output(process: "subprocess.Popen[bytes]", limit: int, deadline: float) -> bytes | None:

@@ -158,7 +158,7 @@ def test_every_bound_is_said():
 
 
 def test_many_records_are_searched_in_batches_to_the_last(monkeypatch):
-    monkeypatch.setattr(greps, "FIRST_BATCH", 3)
+    monkeypatch.setattr(greps, "BATCHES", (3, 5))
     monkeypatch.setattr(greps, "_ARGUMENT_BYTES", 700)
     for number in range(40):
         # Some at the same moment.
