@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from django.db.models import Q, QuerySet, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
@@ -27,6 +27,19 @@ ORDERS = {
     "read": ("read_count", True),
     "title": ("title", False),
 }
+
+
+class Filters(TypedDict, total=False):
+    """Which records are meant. `tag`: a value, or `name:value`. Without `statuses`: all but superseded,
+    suggested, trashed."""
+
+    kinds: Collection[str]
+    statuses: Collection[str]
+    workspace_key: str | None
+    session_id: str | None
+    cold: bool | None
+    tag: str | None
+    agent: str | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,22 @@ def record_open(scope: Scope, record_id: str) -> OpenedRecord:
     return OpenedRecord(record, body_of(data))
 
 
+def records_filtered(scope: Scope, **filters: Unpack[Filters]) -> QuerySet[Record]:
+    """Every record in scope that passes, in no order."""
+    statuses = filters.get("statuses")
+    found = Record.objects.filter(scope.q()).filter(
+        Q(status__in=statuses) if statuses else ~Q(status__in=HIDDEN),
+        **_equal(filters.get("workspace_key"), filters.get("session_id"), filters.get("cold")),
+    )
+    if kinds := filters.get("kinds"):
+        found = found.filter(kind__in=kinds)
+    if (agent := filters.get("agent")) is not None:
+        found = found.filter(provenance__agent=agent)
+    if (tag := filters.get("tag")) is not None:
+        found = _tagged(found, tag)
+    return found
+
+
 def record_list(
     scope: Scope,
     *,
@@ -95,22 +124,22 @@ def record_list(
     offset: int = 0,
     limit: int = 50,
 ) -> Page:
-    """`tag`: a value, or `name:value`. Without `statuses`: all but superseded, suggested, trashed.
+    """A page of what Filters describes; `text`: in title, summary or use_when.
 
     ValueError for an order or cursor that doesn't exist.
     """
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, not {order!r}.")
-    found = Record.objects.filter(scope.q()).filter(
-        Q(status__in=statuses) if statuses else ~Q(status__in=HIDDEN),
-        **_equal(workspace_key, session_id, cold),
+    found = records_filtered(
+        scope,
+        kinds=kinds,
+        statuses=statuses,
+        workspace_key=workspace_key,
+        session_id=session_id,
+        cold=cold,
+        tag=tag,
+        agent=agent,
     )
-    if kinds:
-        found = found.filter(kind__in=kinds)
-    if agent is not None:
-        found = found.filter(provenance__agent=agent)
-    if tag is not None:
-        found = _tagged(found, tag)
     if text:
         found = found.filter(
             Q(title__icontains=text) | Q(summary__icontains=text) | Q(use_when__icontains=text)

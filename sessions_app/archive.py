@@ -181,6 +181,9 @@ def _provenance(plan: Plan, text: ArchiveText) -> dict[str, object]:
         "tokensBefore": compaction.tokens_before if compaction else None,
         "tokensAfter": compaction.tokens_after if compaction else None,
         "unconfirmed": bool(compaction and not compaction.confirmed),
+        # Events whose text is not all in the body, and how much of it is: records.fulltext finds the rest.
+        "cut": text.cut,
+        "cutShown": text.cut_shown,
         "lost": text.lost,
     }
     return {name: value for name, value in given.items() if value or name == "rows" or type(value) is int}

@@ -22,9 +22,14 @@ _LOST_KEPT, _LOST_CHARACTERS = 12, 160
 
 @dataclass(slots=True)
 class ArchiveText:
+    """`cut`: [first seq, last seq] of events whose text isn't complete in the body; `cut_shown`: [seq,
+    characters] of those that are there in part."""
+
     card: Card
     body: bytes
     lost: dict[str, Any]
+    cut: list[list[int]]
+    cut_shown: list[list[int]]
 
 
 def archive_text(plan: Plan) -> ArchiveText:
@@ -42,7 +47,7 @@ def archive_text(plan: Plan) -> ArchiveText:
     )
     writer, card = BodyWriter(preface), CardBuilder()
     pieces = [writer.head(summary, opaque=bool(compaction and compaction.opaque))]
-    for event in _originals(session, plan.owned):
+    for event in archived_events(session, plan.owned):
         pieces.append(writer.event(event))
         card.add(event)
     for event in _said_meanwhile(session, dropped):
@@ -59,6 +64,8 @@ def archive_text(plan: Plan) -> ArchiveText:
         ),
         body=body,
         lost=_lost_kept(lost.to_json()) if lost else {},
+        cut=writer.cut_runs,
+        cut_shown=[[cut.seq, cut.shown] for cut in writer.cut if cut.shown],
     )
 
 
@@ -81,7 +88,9 @@ def _summary(session: AgentSession, compaction: Compaction | None) -> str:
     return ""
 
 
-def _originals(session: AgentSession, events: list[EventRef]) -> Iterator[ArchivedEvent]:
+def archived_events(session: AgentSession, events: list[EventRef]) -> Iterator[ArchivedEvent]:
+    """These events with their content, one at a time, as a body shows it. Raises MirrorDamaged,
+    FileNotFoundError."""
     files: dict[int, list[SessionFile]] = {}
     mirror_id = mirror_session_id(session.session_id, events[0].mirror_id if events else "")
     for file in SessionFile.objects.filter(session_id=mirror_id):

@@ -52,10 +52,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Cut:
-    """`characters` of event `seq` are not in the body."""
+    """`characters` of event `seq` are not in the body; the first `shown` are."""
 
     seq: int
     characters: int
+    shown: int = 0
 
 
 @dataclass(slots=True)
@@ -95,6 +96,10 @@ class BodyWriter:
 
     def __init__(self, preface: Preface, *, limits: Limits | None = None) -> None:
         self.cut: list[Cut] = []
+        # The same, and those that are only counted, as runs of events that follow each other in the body:
+        # [first seq, last seq].
+        self.cut_runs: list[list[int]] = []
+        self._last_was_cut = False
         self._preface = preface
         self._session = _label(preface.session_id)
         self._limits = limits or Limits()
@@ -128,7 +133,7 @@ class BodyWriter:
     def event(self, event: ArchivedEvent) -> str:
         if self._left <= 0:
             return self._listed(event)
-        room = min(self._limits.event, self._left)
+        limit = room = min(self._limits.event, self._left)
         pieces = [f"\n{_heading(event)}\n"]
         missing = 0
         for block in event.blocks:
@@ -138,13 +143,21 @@ class BodyWriter:
             room -= shown
             missing += cut
         if missing:
-            self.cut.append(Cut(event.seq, missing))
+            self.cut.append(Cut(event.seq, missing, limit - room))
             pieces.append(f"\n{self._cut_notice(missing, event.seq)}\n")
         elif len(pieces) == 1:
             pieces.append("\n*(nothing readable)*\n")
+        self._run(event.seq, is_cut=bool(missing))
         text = "".join(pieces)
         self._left -= len(text)
         return text
+
+    def _run(self, seq: int, *, is_cut: bool) -> None:
+        if is_cut and self._last_was_cut:
+            self.cut_runs[-1][1] = seq
+        elif is_cut:
+            self.cut_runs.append([seq, seq])
+        self._last_was_cut = is_cut
 
     def end(self) -> str:
         rest = self._unlisted
@@ -157,6 +170,7 @@ class BodyWriter:
 
     def _listed(self, event: ArchivedEvent) -> str:
         characters = sum(len(block.text) for block in event.blocks)
+        self._run(event.seq, is_cut=True)
         if self._listed_left <= 0:
             rest = self._unlisted
             rest.first = rest.first if rest.events else event.seq
@@ -206,7 +220,7 @@ def _one_line(name: str) -> str:
 
 def _rendered(block: Block, room: int) -> tuple[str, int, int]:
     """The block as Markdown, how many characters of its text that shows, and how many it leaves out."""
-    if block.kind in _PLACEHOLDERS:
+    if is_named_only(block):
         return _placeholder(block), 0, 0
     if not block.text and block.kind != "tool-call":
         return "", 0, 0
@@ -237,6 +251,11 @@ _PLACEHOLDERS = {
     # What Memex itself had put before the agent is in another record already: no echo.
     "injected": "recalled by Memex, not included",
 }
+
+
+def is_named_only(block: Block) -> bool:
+    """Whether a body names the block without showing its text."""
+    return block.kind in _PLACEHOLDERS
 
 
 def _placeholder(block: Block) -> str:

@@ -136,7 +136,7 @@ def test_a_long_event_is_cut_with_its_length_and_where_the_rest_is() -> None:
     assert f"\n{'b' * 40}\n" in body.text
     assert "ccc" not in body.text
     assert "\n… 80 characters cut; open the original: manage.py memory read s-1 --seq 3 --raw\n" in body.text
-    assert body.cut == [Cut(3, 80)]
+    assert body.cut == [Cut(3, 80, shown=100)]
 
 
 def test_a_session_id_cannot_end_the_command_it_stands_in() -> None:

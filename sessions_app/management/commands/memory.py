@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from records.models import Record
 from records.services import Unreadable
 from records.trash import BundleError
-from sessions_app.cli import records, sessions
+from sessions_app.cli import grep, records, sessions
 from sessions_app.cli.answer import Answer, Refused
 from sessions_app.levels import LevelSticky, SessionForgotten
 from sessions_app.management.store import StoreCommand
@@ -36,7 +36,9 @@ _count.__name__ = "count"
 
 
 class Command(StoreCommand):
-    help = "List, open and read what is archived; switch levels; pause; forget, with preview and undo."
+    help = (
+        "List, search, open and read what is archived; switch levels; pause; forget, with preview and undo."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -55,6 +57,18 @@ class Command(StoreCommand):
         listing.add_argument("--text", help="words in title, summary or use_when")
         listing.add_argument("--offset", type=_count, default=0)
         listing.add_argument("--limit", type=_count, default=50)
+
+        search = add("grep", grep.grep, "lines of all records that match a regular expression")
+        search.add_argument(
+            "pattern", metavar="PATTERN", help="RE2 syntax; after -- when it begins with a dash"
+        )
+        search.add_argument("--workspace", metavar="DIR")
+        search.add_argument("--session", metavar="ID")
+        search.add_argument("--kind", action="append")
+        search.add_argument("-F", "--literal", action="store_true", help="plain text, no expression")
+        search.add_argument("--case-sensitive", action="store_true")
+        search.add_argument("--context", type=_count, default=0, metavar="N", help="lines before and after")
+        search.add_argument("--limit", type=_count, default=200, metavar="N", help="lines shown")
 
         found = add("sessions", sessions.sessions, "sessions that were read")
         found.add_argument("--workspace", metavar="DIR")
