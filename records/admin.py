@@ -10,8 +10,10 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from . import services
-from .models import PoolTotal, Record
+from .models import PoolTotal, Record, SearchEntry, Status
 from .recordfile import NewerSchemaError
+from .scope import OWNER
+from .search.search import LIMIT_MAX, search
 
 # More would not fit into an address; the pages take as many.
 FORGOTTEN_AT_ONCE = 200
@@ -39,6 +41,16 @@ class RecordAdmin(ReadOnlyAdmin):
     search_fields = ("id", "title", "use_when", "session_id", "workspace")
     ordering = ("-created_at",)
     actions = ("pin", "unpin", "forget")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Record], search_term: str
+    ) -> tuple[QuerySet[Record], bool]:
+        """What is in an id, a title or a folder as it is typed, and what search finds."""
+        found, duplicates = super().get_search_results(request, queryset, search_term)
+        if search_term.strip():
+            hits = search(OWNER, search_term, limit=LIMIT_MAX, statuses=Status.values).hits
+            found = found | queryset.filter(pk__in=[hit.card.id for hit in hits])
+        return found, duplicates
 
     @admin.action(description="Pin", permissions=["view"])
     def pin(self, request: HttpRequest, records: QuerySet[Record]) -> None:
@@ -89,3 +101,11 @@ class PoolTotalAdmin(ReadOnlyAdmin):
     )
     list_filter = ("scope", "kind", "status", "cold")
     search_fields = ("workspace_key", "session_id")
+
+
+@admin.register(SearchEntry)
+class SearchEntryAdmin(ReadOnlyAdmin):
+    list_display = ("number", "record_id", "workspace_key", "scope", "pending")
+    list_filter = ("pending", "scope")
+    search_fields = ("record__id", "workspace_key")
+    ordering = ("-number",)

@@ -26,8 +26,9 @@ class OverflowText:
 
 # Told, in a sentence, what can't be read.
 Warn = Callable[[str], None]
-# Gives one event at a time, in order. Of what is damaged or missing it warns; it doesn't raise.
-Provider = Callable[[Record, Warn], Iterator[OverflowText]]
+# Gives one event at a time, in order; all that were cut, or only this one. Of what is damaged or missing it
+# warns; it doesn't raise.
+Provider = Callable[[Record, Warn, int | None], Iterator[OverflowText]]
 
 _provider: Provider | None = None
 _least_bytes = 0
@@ -47,7 +48,9 @@ def overflow_q() -> Q:
     return Q(bytes__gte=_least_bytes) & Q(provenance__has_key="cut")
 
 
-def overflow_texts(record: Record, warn: Warn = logger.warning) -> Iterator[OverflowText]:
-    """One event at a time; none without a provider, or when nothing was cut."""
+def overflow_texts(
+    record: Record, warn: Warn = logger.warning, *, seq: int | None = None
+) -> Iterator[OverflowText]:
+    """One event at a time, or only event `seq`; none without a provider, or when nothing was cut."""
     if _provider is not None and record.provenance.get("cut"):
-        yield from _provider(record, warn)
+        yield from _provider(record, warn, seq)

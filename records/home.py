@@ -49,6 +49,10 @@ def agents_dir() -> Path:
     return home() / "agents"
 
 
+def bodies_dir() -> Path:
+    return home() / "bodies"
+
+
 def index_path() -> Path:
     return home() / "index.db"
 
@@ -72,7 +76,15 @@ def relative(path: Path) -> str:
 def ensure_home() -> None:
     """Creates the layout. ForeignStore when MEMEX_HOME is another program's store."""
     _refuse_foreign()
-    for folder in (records_dir(), cold_dir(), sessions_dir(), blobs_dir(), trash_dir(), agents_dir()):
+    for folder in (
+        records_dir(),
+        cold_dir(),
+        sessions_dir(),
+        blobs_dir(),
+        trash_dir(),
+        agents_dir(),
+        bodies_dir(),
+    ):
         make_dir(folder)
     # SQLite would create it readable by others; an empty file is an empty database.
     os.close(os.open(index_path(), os.O_CREAT | os.O_RDWR, 0o600))

@@ -116,3 +116,33 @@ class PoolTotal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workspace_key}/{self.scope}/{self.kind}: {self.count}"
+
+
+class SearchEntry(models.Model):
+    """A record in the search indexes: its number there, and whether the body index is behind.
+
+    Changed in the transaction that changes the record, so that a crash leaves nothing unindexed. An entry
+    without a record is one whose passages are still to be taken out.
+    """
+
+    number = models.BigAutoField(primary_key=True)
+    record = models.OneToOneField(
+        Record, on_delete=models.DO_NOTHING, db_constraint=False, related_name="search_entry"
+    )
+    workspace_key = models.CharField(max_length=100)
+    scope = models.CharField(max_length=16)
+    session_id = models.CharField(max_length=200, blank=True)
+    # Counts the changes, so that one that comes while the passages are written is not taken for done.
+    version = models.BigIntegerField(default=1)
+    # An integer, like Record.cold.
+    pending = models.PositiveSmallIntegerField(default=1)
+
+    class Meta:
+        db_table = "search_entries"
+        indexes: ClassVar = [
+            models.Index(fields=["pending", "workspace_key", "scope", "number"], name="search_pending"),
+            models.Index(fields=["session_id", "workspace_key"], name="search_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.record_id}"

@@ -17,6 +17,7 @@ from .models import Record
 from .models import Scope as Pool
 from .places import Content, Place
 from .recordfile import ParsedFile, RecordDraft, parse
+from .search.cards import cards_enter, cards_leave
 from .tokens import estimate_bytes
 from .totals import Key, total_key, totals_apply
 
@@ -183,9 +184,10 @@ def rows_present(ids: Iterable[str]) -> set[str]:
 
 
 def rows_insert(rows: Sequence[Row]) -> None:
-    """New rows, and the totals; takes part in the caller's transaction, as all that follow do."""
+    """New rows, the totals, what search needs; takes part in the caller's transaction, as all that follow do."""
     _execute(INSERT, rows)
     totals_apply(_amounts(rows, sign=1))
+    cards_enter(rows)
 
 
 def rows_put(rows: Sequence[Row]) -> None:
@@ -193,10 +195,12 @@ def rows_put(rows: Sequence[Row]) -> None:
     old = _counted([row["id"] for row in rows])
     _execute(UPSERT, rows)
     totals_apply([*_amounts(old, sign=-1), *_amounts(rows, sign=1)])
+    cards_enter(rows)
 
 
 def rows_drop(ids: Sequence[str]) -> None:
     totals_apply(_amounts(_counted(ids), sign=-1))
+    cards_leave(ids)
     for chunk in chunks(ids):
         Record.objects.filter(pk__in=chunk).delete()
 

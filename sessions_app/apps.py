@@ -15,9 +15,9 @@ class SessionsAppConfig(AppConfig):
         from records.fulltext import OverflowText, Warn, overflow_provider_set
         from records.models import Record
 
-        def read(record: Record, warn: Warn) -> Iterator[OverflowText]:
+        def read(record: Record, warn: Warn, seq: int | None = None) -> Iterator[OverflowText]:
             from .fulltext import overflow_read
 
-            return overflow_read(record, warn)
+            return overflow_read(record, warn, seq)
 
         overflow_provider_set(read, least_bytes=LEAST_CUT_BYTES)

@@ -21,13 +21,17 @@ _CHUNK = 1_000
 _TROUBLES = 20
 
 
-def overflow_read(record: Record, warn: Warn) -> Iterator[OverflowText]:
+def overflow_read(record: Record, warn: Warn, seq: int | None = None) -> Iterator[OverflowText]:
     """What is damaged or missing costs its own text and one warning a record."""
     given = record.provenance
     shown = dict(_pairs(given.get("cutShown")))
     troubles: list[str] = []
     found = False
     for first, last in _pairs(given.get("cut")):
+        if seq is not None:
+            if not first <= seq <= last:
+                continue
+            first = last = seq
         for session, refs in _owned(record, first, last):
             found = True
             yield from _texts(session, refs, shown, troubles)

@@ -216,7 +216,7 @@ def cut(compaction: str) -> dict[str, object]:
 def overflowing(monkeypatch, provide) -> None:
     monkeypatch.setattr(fulltext, "_provider", fulltext._provider)
     monkeypatch.setattr(fulltext, "_least_bytes", 0)
-    overflow_provider_set(lambda record, warn: iter(provide(record)))
+    overflow_provider_set(lambda record, warn, seq=None: iter(provide(record)))
 
 
 def test_what_was_cut_out_of_a_body_is_found(monkeypatch):
@@ -243,7 +243,7 @@ def test_what_was_cut_out_of_a_body_is_found(monkeypatch):
 
 
 def test_damage_is_a_warning(monkeypatch):
-    def damaged(record, warn):
+    def damaged(record, warn, seq=None):
         yield OverflowText(4, "needle")
         warn("event #5 is gone")
 

@@ -1,0 +1,106 @@
+"""Asks the body index in several ways, and gathers the passages that deserve a second look."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from .engine import Folder, Hit
+from .query import Asked
+from .scoring import Scorer, rarity
+
+# Of the best passages so many are read: measured, more change nothing (docs/retrieval.md).
+LIMIT = 60
+# The engine's time grows with the terms: of a whole dialogue the rarest, weighted by how often they are said.
+TERMS_MAX = 32
+# A question with more terms is no list of words that a record should hold all of.
+ALL_MAX = 12
+_ALL_LIMIT, _FRAGMENT_LIMIT, _FRAGMENTS = 20, 100, 8
+_PREFIX_LIMIT, PREFIX_WEIGHT = 6, 0.5
+
+Key = tuple[int, int, int, int | None]
+
+
+@dataclass(slots=True)
+class Found:
+    """What one folder gave. `legs`: by which ways each passage was found; `complete`: records that hold every
+    term; `seconds`: of the bare queries."""
+
+    scorer: Scorer
+    asked: Asked
+    hits: dict[Key, Hit] = field(default_factory=dict)
+    legs: dict[Key, set[str]] = field(default_factory=dict)
+    complete: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+
+    def add(self, leg: str, hits: Iterable[Hit]) -> None:
+        for hit in hits:
+            key = (hit.record, hit.part, hit.at, hit.seq_start)
+            self.hits.setdefault(key, hit)
+            self.legs.setdefault(key, set()).add(leg)
+
+
+def gather(
+    folder: Folder, asked: Asked, session_ids: frozenset[str] | None, numbers: list[int] | None
+) -> Found:
+    """`session_ids`, `numbers`: only passages of these sessions, of these records."""
+    started = perf_counter()
+    frequencies = {term: (folder.frequency(term), folder.records_with(term)) for term in asked.weights}
+    asked, extra = _with_prefixes(folder, asked, frequencies)
+    frequencies |= extra
+    known = {term: weight for term, weight in asked.weights.items() if frequencies[term][0]}
+    found = Found(Scorer(asked, frequencies, folder.statistics), asked)
+    only = None
+    if numbers is not None:
+        only = folder.of_records(numbers)
+    elif session_ids is not None:
+        only = folder.of_sessions(session_ids)
+    found.add("passage", folder.any_of(_rarest(known, frequencies, folder), LIMIT, only))
+    needed = [term for term in asked.weights if term not in asked.aliases]
+    if 1 < len(needed) <= ALL_MAX and all(term in known for term in needed):
+        found.add("all terms", folder.all_of(needed, _ALL_LIMIT, only))
+        cards = folder.records_of_all(needed, _ALL_LIMIT, only)
+        found.complete = {hit.record for hit in cards}
+        if found.complete:
+            inside = folder.of_records(found.complete)
+            found.add("passage", folder.any_of(known, 2 * _ALL_LIMIT, inside))
+    for fragment in _fragments(asked, frequencies):
+        found.add("fragment", folder.containing(fragment, _FRAGMENT_LIMIT, only))
+    found.seconds = perf_counter() - started
+    return found
+
+
+def _rarest(
+    known: dict[str, float], frequencies: dict[str, tuple[int, int]], folder: Folder
+) -> dict[str, float]:
+    if len(known) <= TERMS_MAX:
+        return known
+    passages = folder.statistics.passages
+    by_worth = sorted(known.items(), key=lambda item: -item[1] * rarity(frequencies[item[0]][0], passages))
+    return dict(by_worth[:TERMS_MAX])
+
+
+def _with_prefixes(
+    folder: Folder, asked: Asked, frequencies: dict[str, tuple[int, int]]
+) -> tuple[Asked, dict[str, tuple[int, int]]]:
+    """Words that occur nowhere stand for those that begin with them."""
+    unknown = [term for term in asked.weights if _may_be_part(term) and not frequencies[term][0]]
+    extra: dict[str, tuple[int, int]] = {}
+    weights = dict(asked.weights)
+    for term in unknown[:_FRAGMENTS]:
+        for longer in folder.with_prefix(term, _PREFIX_LIMIT):
+            if longer not in weights:
+                weights[longer] = PREFIX_WEIGHT * weights[term]
+                extra[longer] = (folder.frequency(longer), folder.records_with(longer))
+    return (asked.with_weights(weights, extra) if extra else asked), extra
+
+
+def _fragments(asked: Asked, frequencies: dict[str, tuple[int, int]]) -> list[str]:
+    """What may stand inside an identifier: names as they were written, and words that are unknown by
+    themselves."""
+    unknown = [term for term in asked.weights if term in frequencies and not frequencies[term][0]]
+    wanted = dict.fromkeys([*asked.exacts, *filter(_may_be_part, unknown)])
+    return [fragment for fragment in wanted if len(fragment) >= 3 and " " not in fragment][:_FRAGMENTS]
+
+
+def _may_be_part(term: str) -> bool:
+    return len(term) >= 3 and term.isascii()

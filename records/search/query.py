@@ -1,0 +1,75 @@
+"""What somebody asks for, taken apart. Pure; any text whatever is a question, none is an error."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from .folding import fold_spaces
+from .stopwords import is_chinese_stop
+from .terms import Sort, Term, chunk_exact, chunk_terms
+
+# Longer questions are read up to here; a dialogue of several thousand characters is still whole.
+QUERY_MAX = 20_000
+# Beyond this a question is no phrase that a text could hold word for word.
+VERBATIM_MAX = 400
+EXACTS_MAX = 8
+# Measured: characters weigh half of what pairs do (docs/retrieval.md); the whole of an identifier adds to
+# its parts, which count already.
+WEIGHTS = {Sort.WORD: 1.0, Sort.PAIR: 1.0, Sort.CHARACTER: 0.5, Sort.IDENTIFIER: 0.3, Sort.SIGN: 1.0}
+
+_QUOTED = re.compile(
+    '"([^"\n]{2,200})"|`([^`\n]{2,200})`|“([^”\n]{2,200})”|「([^」\n]{2,200})」|『([^』\n]{2,200})』'
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`weights`: how much each term counts, by how often it was said. `exacts`: folded paths, identifiers and
+    quotations that should be found as they stand. `verbatim`: the whole, folded; "" when it is too long."""
+
+    weights: dict[str, float] = field(default_factory=dict)
+    exacts: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
+    verbatim: str = ""
+    # Terms that stand in for one of the weights' by a synonym.
+    aliases: frozenset[str] = frozenset()
+
+    def with_weights(self, weights: dict[str, float], aliases: Iterable[str]) -> "Asked":
+        return replace(self, weights=weights, aliases=self.aliases | frozenset(aliases))
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.weights or self.exacts)
+
+
+def ask(text: str) -> Asked:
+    text = text[:QUERY_MAX].encode("utf-8", "replace").decode().replace("\0", " ")
+    chunks = text.split()
+    counts = Counter(term for chunk in chunks for term in chunk_terms(chunk))
+    quoted = tuple(fold_spaces(next(filter(None, found))) for found in _QUOTED.findall(text))
+    exacts = dict.fromkeys(
+        [*filter(None, quoted), *(exact for chunk in chunks for exact in chunk_exact(chunk))]
+    )
+    verbatim = fold_spaces(text)
+    return Asked(
+        _weights(counts),
+        tuple(exacts)[:EXACTS_MAX],
+        quoted,
+        verbatim if len(verbatim) <= VERBATIM_MAX else "",
+    )
+
+
+def _weights(counts: Counter[Term]) -> dict[str, float]:
+    """Stop words count when there is nothing else."""
+    weights: dict[str, float] = {}
+    for term, count in counts.items():
+        if not _is_stop(term):
+            weights[term.text] = weights.get(term.text, 0.0) + count * WEIGHTS[term.sort]
+    return weights or {term.text: float(count) for term, count in counts.items()}
+
+
+def _is_stop(term: Term) -> bool:
+    if term.sort in (Sort.CHARACTER, Sort.PAIR):
+        return is_chinese_stop(term.text)
+    return term.is_stop

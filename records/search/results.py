@@ -1,0 +1,87 @@
+"""What a search answers with."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Card(NamedTuple):
+    """A record as a hit shows it."""
+
+    number: int
+    id: str
+    kind: str
+    scope: str
+    status: str
+    trust: str
+    title: str
+    summary: str
+    use_when: str
+    abstract: str
+    tags: Any
+    entities: Any
+    workspace: str
+    workspace_key: str
+    session_id: str
+    tokens: int
+    bytes: int
+    cold: int
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """At most 300 characters of a text. `marks`: (start, end) in `text` of what was asked for."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    cut_before: bool = False
+    cut_after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something was found. `legs`: `passage`, `card`, `all terms`, `fragment`, `verbatim`; `fields` of the
+    card that hold a term; `terms` that were found, of which `aliases` by a synonym."""
+
+    legs: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        parts = [", ".join(self.legs)]
+        if self.terms:
+            parts.append("terms: " + ", ".join(self.terms))
+        if self.fields:
+            parts.append("in " + ", ".join(self.fields))
+        if self.aliases:
+            parts.append("by synonym (alias): " + ", ".join(self.aliases))
+        return "; ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A record and the best place in it. `offset`: bytes in its body where the passage begins, None when the
+    card was found or the passage stands in an event that the body cuts; `seq_start`, `seq_end`: events."""
+
+    card: Card
+    score: float
+    snippet: Snippet
+    reason: Reason
+    offset: int | None = None
+    seq_start: int | None = None
+    seq_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """`hint`: what to do next when there is no hit. `pending`: records whose text is not searched yet, only
+    their cards."""
+
+    hits: list[SearchHit] = field(default_factory=list)
+    hint: str = ""
+    pending: int = 0
+    # Of the bare queries to the engine, without reading or ranking.
+    engine_seconds: float = 0.0
