@@ -8,6 +8,7 @@ from typing import Any
 from records.home import blobs_dir, relative
 from records.maintenance import doctor
 from records.maintenance.doctor import Finding
+from records.maintenance.searchcheck import search_findings
 from records.tombstones import is_forgotten
 
 from . import sessionfile
@@ -25,6 +26,7 @@ def store_findings(*, repair: bool) -> Iterator[Finding]:
         for bundle_id in forget_resume():
             yield Finding("unfinished-bundle", bundle_id, "Forgetting or restoring was cut short.", True)
     yield from doctor.findings(repair=repair)
+    yield from search_findings(repair=repair)
     known: list[str] = []
     for folder, data in sessionfile.session_folders():
         known.append(data["session_id"])

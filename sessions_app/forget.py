@@ -17,6 +17,7 @@ from django.db.models import Model, QuerySet
 from records import trash
 from records.ledger import ledger_write
 from records.models import Record
+from records.search.indexing import bodies_forgotten, bodies_sync
 from records.services import record_update, records_forget_parts
 
 from . import sessionfile
@@ -163,7 +164,9 @@ def _rows_delete(session_ids: Sequence[str], record_ids: Sequence[str]) -> None:
 
 
 def _scrub() -> None:
-    """Deleted rows are overwritten (secure_delete); their earlier images in the log of writes go too."""
+    """Deleted rows are overwritten (secure_delete); their earlier images in the log of writes go too, and the
+    words of their passages."""
+    bodies_forgotten()
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -200,6 +203,7 @@ def forget_undo(bundle_id: str, *, actor: str) -> None:
             touched.update(state=Compaction.State.READY)
         holders = {record.provenance.get("sessionId") for record in Record.objects.filter(pk__in=record_ids)}
         archives_relink(with_lanes([*session_ids, *(holder for holder in holders if holder)]))
+    bodies_sync()
 
 
 def trash_expire() -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from django.db import transaction
 
+from records.search.indexing import bodies_sync
+
 from .archiving import Progress, archive_run
 from .models import Job
 
@@ -84,6 +86,7 @@ def _archive(job: Job, stopped: Callable[[], bool]) -> dict[str, Any]:
         progress=progress,
         stopped=stopped,
     )
+    bodies_sync(purge=True)
     return result.as_json()
 
 

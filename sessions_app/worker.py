@@ -14,7 +14,10 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
+from filelock import Timeout
 from watchfiles import watch
+
+from records.search.indexing import bodies_sync
 
 from .archiving import archive_run
 from .discovery import home_files
@@ -27,6 +30,8 @@ HEARTBEAT_SECONDS = 10
 # A holder that was not heard of for this long is gone.
 _LOST_MS = 3 * HEARTBEAT_SECONDS * 1000
 # A whole pass as well, whatever the watcher says: it is a hint, the scan is the truth.
+# Whoever holds the lock that long is at the same work.
+_INDEX_WAIT_SECONDS = 5
 _FULL_PASS_SECONDS = 300
 _LEASE = "archive"
 
@@ -146,5 +151,16 @@ def archive_quietly(paths: list[Path] | None, stop: threading.Event) -> None:
         # Whatever it was, the next change or the next full pass tries again.
         log.exception("An archive pass failed")
         return
+    index_quietly()
     if result.archived or result.closing:
         log.info("Archived %d compactions, %d closing archives", result.archived, result.closing)
+
+
+def index_quietly() -> None:
+    """What was written, by whomever, can be searched; what was forgotten leaves the index's files."""
+    try:
+        bodies_sync(timeout=_INDEX_WAIT_SECONDS, purge=True)
+    except Timeout:
+        return
+    except Exception:
+        log.exception("The body index could not be brought up to date")

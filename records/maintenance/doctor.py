@@ -14,6 +14,7 @@ from records.header import HeaderError
 from records.home import (
     agents_dir,
     blobs_dir,
+    bodies_dir,
     cold_dir,
     home,
     records_dir,
@@ -83,7 +84,15 @@ def _everything() -> Iterator[Path]:
     yield home()
     # A lock file holds nothing, and its library chooses the mode.
     yield from (path for path in sorted(home().iterdir()) if path.is_file() and path.suffix != ".lock")
-    for top in (records_dir(), cold_dir(), sessions_dir(), blobs_dir(), trash_dir(), agents_dir()):
+    for top in (
+        records_dir(),
+        cold_dir(),
+        sessions_dir(),
+        blobs_dir(),
+        trash_dir(),
+        agents_dir(),
+        bodies_dir(),
+    ):
         yield top
         for folder, names, files in os.walk(top):
             yield from (Path(folder, name) for name in sorted([*names, *files]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from time import perf_counter
 
 from .engine import Folder, Hit
@@ -82,16 +83,22 @@ def _rarest(
 def _with_prefixes(
     folder: Folder, asked: Asked, frequencies: dict[str, tuple[int, int]]
 ) -> tuple[Asked, dict[str, tuple[int, int]]]:
-    """Words that occur nowhere stand for those that begin with them."""
+    """Words that occur nowhere stand for those that begin with them: "authenti" for "authentication"."""
     unknown = [term for term in asked.weights if _may_be_part(term) and not frequencies[term][0]]
     extra: dict[str, tuple[int, int]] = {}
     weights = dict(asked.weights)
     for term in unknown[:_FRAGMENTS]:
-        for longer in folder.with_prefix(term, _PREFIX_LIMIT):
-            if longer not in weights:
-                weights[longer] = PREFIX_WEIGHT * weights[term]
-                extra[longer] = (folder.frequency(longer), folder.records_with(longer))
+        for other in folder.with_prefix(term, _PREFIX_LIMIT) or _known_beginning(folder, term):
+            if other not in weights:
+                weights[other] = PREFIX_WEIGHT * weights[term]
+                extra[other] = (folder.frequency(other), folder.records_with(other))
     return (asked.with_weights(weights, extra) if extra else asked), extra
+
+
+def _known_beginning(folder: Folder, term: str) -> list[str]:
+    """A word broken off inside its ending has another stem than the whole: "authenticat", "authent"."""
+    beginnings = (term[:end] for end in range(len(term) - 1, max(3, len(term) - 6), -1))
+    return list(islice((start for start in beginnings if folder.frequency(start)), 1))
 
 
 def _fragments(asked: Asked, frequencies: dict[str, tuple[int, int]]) -> list[str]:

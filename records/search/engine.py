@@ -149,6 +149,14 @@ class Folder:
         total = found["total"]["value"]
         return Statistics(passages, records, max(1.0, total / passages), max(1.0, total / records))
 
+    def numbers(self) -> set[int]:
+        """Of all records in the folder."""
+        with _guarded(self.path):
+            card = Query.term_query(self._schema, "part", Part.CARD)
+            hits = self._searcher.search(card, self._searcher.num_docs + 1, count=False).hits
+            addresses = [address for _, address in hits]
+            return set(map(int, filter(None, self._searcher.fast_field_values("record", addresses))))
+
     def frequency(self, term: str) -> int:
         """How many passages hold a term."""
         with _guarded(self.path):
@@ -237,7 +245,8 @@ class Writer:
     def remove(self, records: Iterable[int]) -> None:
         with _guarded(self.path):
             for number in records:
-                self._writer.delete_documents_by_term("record", number)
+                # By query: deleting by term would take the number for a signed one, and find nothing.
+                self._writer.delete_documents_by_query(Query.term_query(self._index.schema, "record", number))
 
     def clear(self) -> None:
         with _guarded(self.path):

@@ -6,7 +6,7 @@ the record has changed again meanwhile. Killed anywhere in between, the next run
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -114,7 +114,8 @@ def _write(batch: Sequence[SearchEntry], done: Synced) -> None:
     gone = [entry for entry in batch if entry.record_id not in records]
     try:
         with writing(pool.path) as writer:
-            writer.remove(entry.number for entry in batch if entry.version > 1 or entry in gone)
+            # Of new ones too: a run that was killed may have written them and not said so.
+            writer.remove(entry.number for entry in batch)
             for entry in batch:
                 if entry.record_id in records:
                     _add_record(writer, entry.number, records[entry.record_id])
@@ -127,6 +128,15 @@ def _write(batch: Sequence[SearchEntry], done: Synced) -> None:
         return
     if gone:
         (pool.path / _STALE).touch()
+    _settle(batch, records, gone)
+    if gone and not SearchEntry.objects.filter(workspace_key=pool.workspace_key, scope=pool.scope).exists():
+        folder_discard(pool)
+    done.records += len(records)
+    done.removed += len(gone)
+
+
+def _settle(batch: Sequence[SearchEntry], records: Mapping[str, Record], gone: Sequence[SearchEntry]) -> None:
+    """Takes the marks away, except where a record has changed meanwhile."""
     with transaction.atomic():
         cards_write([_row(record) for record in records.values()])
         for entry in batch:
@@ -136,8 +146,6 @@ def _write(batch: Sequence[SearchEntry], done: Synced) -> None:
                 same.exclude(record_id__in=Record.objects.values("pk")).delete()
             else:
                 same.update(pending=0)
-    done.records += len(records)
-    done.removed += len(gone)
 
 
 def _row(record: Record) -> dict[str, object]:

@@ -5,6 +5,7 @@ filter, and forgetting a workspace is removing a folder.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -101,6 +102,8 @@ def folder_discard(pool: PoolName) -> None:
     with _opening:
         _folders.pop(pool.path, None)
     remove(pool.path)
+    with suppress(OSError):
+        pool.path.parent.rmdir()  # unless the workspace's other pool is there
 
 
 def layout_is_current() -> bool:

@@ -95,11 +95,18 @@ class Spotter:
 
 
 def _beginning(term: str) -> str:
-    """An expression for what every word with this stem begins with: "queri" is also the stem of "query".
-    A short one would be in every other word: it has to begin a word or a part after "_"."""
-    if len(term) <= SHORT:
-        return rf"(?:\b|_){re2.escape(term.removesuffix('i') or term)}"
-    return str(re2.escape(term[:-1]))
+    """An expression for what every word with this stem begins with: "queri" is also the stem of "query"."""
+    if len(term) > SHORT:
+        return str(re2.escape(term[:-1]))
+    # In the middle of words a short one is nearly everywhere: it has to begin a word or a part.
+    start = re2.escape(term.removesuffix("i") or term)
+    if term.isdecimal():
+        return f"(?:^|[^0-9]){start}"
+    if len(term) == 1:
+        return rf"(?:\b|_){start}(?:\b|_|[0-9])"
+    if not (term.isascii() and term.isalpha()):
+        return rf"(?:\b|_){start}"
+    return rf"(?:\b|_|[0-9]){start}|(?-i:[a-z0-9](?:{start.capitalize()}|{start.upper()}))"
 
 
 class Scorer:

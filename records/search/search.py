@@ -41,7 +41,7 @@ _LOOKED_AT = 100
 # With so few records passing the filters, the engine looks at their passages only.
 _NARROW = 2_000
 # What is not in the body index yet and can be brought in without keeping the caller waiting.
-_SYNC_RECORDS, _SYNC_BYTES, _SYNC_SECONDS = 20, 4_000_000, 0.5
+_SYNC_RECORDS, _SYNC_BYTES, _SYNC_SECONDS = 200, 4_000_000, 0.5
 _FILTERED = ("kinds", "statuses", "session_id", "cold", "tag", "agent")
 
 # On the scale of scoring: shares of a best score, 0 to 1. Card fields as the original store weighed them.

@@ -74,7 +74,7 @@ def test_counts_add_up(store):
     assert result["compactions"] == sum(result[name] for name in parts) == 3
     assert set(result) == {
         "files", "skipped", "sessions", "events", "compactions", "archived", "already", "pending",
-        "inherited", "empty", "micro", "closing", "warnings", "seconds",
+        "inherited", "empty", "micro", "closing", "warnings", "seconds", "passages",
     }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def loaded(memex_home: Path) -> archiving.ArchiveResult:
 
 def files_below(home: Path) -> list[str]:
     """All but what every store has, and the ledger, which tells by id what was done."""
-    passing = {"ledger.jsonl", "archive.lock", "forgotten.jsonl", "index.db"}
+    passing = {"ledger.jsonl", "archive.lock", "bodies.lock", "VERSION", "forgotten.jsonl", "index.db"}
     found = [path for path in home.rglob("*") if path.is_file() or path.parent.parent == home]
     return sorted(str(path.relative_to(home)) for path in found if path.name not in passing)
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from records.files import StoreFull
+from records.search.indexing import bodies_sync
 from sessions_app.archiving import AGENTS, archive_run
 from sessions_app.management.store import StoreCommand
 
@@ -36,8 +37,10 @@ class Command(StoreCommand):
             )
         except (FileNotFoundError, StoreFull) as error:
             raise CommandError(str(error)) from error
+        # Found again from the moment on that this says it is archived.
+        indexed = bodies_sync(purge=True)
         if options["json"]:
-            self.stdout.write(json.dumps(result.as_json()))
+            self.stdout.write(json.dumps(result.as_json() | {"passages": indexed.passages}))
             return
         self.stdout.write(
             f"{result.files} files ({result.skipped} passed over), {result.sessions} sessions, "
