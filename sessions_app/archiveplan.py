@@ -22,7 +22,7 @@ from .models import AgentSession, ArchivedCompaction, Compaction, Surface
 # A boundary that no summary follows is archived all the same after this long.
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
 # Ids that agents draw at random and a copied log keeps; others may be a session's own counting.
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HOUR_MS = 3600 * 1000
 
 
@@ -99,7 +99,7 @@ def _record_of(session_id: str, origin: str, compaction: Compaction) -> Archived
     found = {row.session_id: row for row in rows.order_by("session_id")}
     if own := found.get(session_id) or found.get(origin):
         return own
-    if not found or not _RANDOM_ID.fullmatch(compaction.compaction_id):
+    if not found or not RANDOM_ID.fullmatch(compaction.compaction_id):
         return None
     agent = compaction.session.agent
     same_agent = AgentSession.objects.filter(agent=agent, session_id__in=found).order_by("session_id").first()

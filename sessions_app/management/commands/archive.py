@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from records.files import StoreFull
 from sessions_app.archiving import AGENTS, archive_run
 from sessions_app.management.store import StoreCommand
+from sessions_app.processes import MOST, WorkerLost
 
 
 class Command(StoreCommand):
@@ -24,6 +25,8 @@ class Command(StoreCommand):
                             help="log files or folders; without one the agents' known homes")  # fmt: skip
         parser.add_argument("--agent", default="auto", choices=("auto", *AGENTS))
         parser.add_argument("--level", choices=("l2", "l3"), help="switch it on for what is imported")
+        parser.add_argument("--processes", type=int, choices=range(1, MOST + 1),
+                            help="among how many to share the work (default: as it is worth)")  # fmt: skip
         parser.add_argument("--json", action="store_true", help="end with one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -33,8 +36,9 @@ class Command(StoreCommand):
                 agent=None if options["agent"] == "auto" else options["agent"],
                 level=options["level"],
                 say=lambda line: self.stderr.write(f"warning: {line}"),
+                processes=options["processes"],
             )
-        except (FileNotFoundError, StoreFull) as error:
+        except (FileNotFoundError, StoreFull, WorkerLost) as error:
             raise CommandError(str(error)) from error
         if options["json"]:
             self.stdout.write(json.dumps(result.as_json()))
