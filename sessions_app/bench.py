@@ -48,14 +48,19 @@ class ImportBench:
 def logs_multiply(logs: Path, target: Path, megabytes: int) -> list[Path]:
     """Copies the logs below `logs` that Memex reads into `target`, under fresh ids, over and over until
     they come to `megabytes`. Raises ValueError when there are none."""
-    known = [path for path in files_under(logs) if path.suffix == ".jsonl" and _sniffed(path)]
+    known = {
+        path: name
+        for path in files_under(logs)
+        if path.suffix == ".jsonl" and (name := _session_id(path)) is not None
+    }
     if not known:
         raise ValueError(f"{logs}: no plain .jsonl log of an agent that Memex knows")
+    names = sorted({name.encode() for name in known.values() if name and not _UUID.search(name.encode())})
     made: list[Path] = []
     size, turn = 0, 0
     while size < megabytes * 1_000_000:
         for path in known:
-            data = _renamed(path.read_bytes(), turn)
+            data = _renamed(path.read_bytes(), names, turn)
             copy = target / str(turn) / path.relative_to(logs)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(data)
@@ -65,15 +70,19 @@ def logs_multiply(logs: Path, target: Path, megabytes: int) -> list[Path]:
     return made
 
 
-def _renamed(data: bytes, turn: int) -> bytes:
+def _renamed(data: bytes, names: list[bytes], turn: int) -> bytes:
     def fresh(match: re.Match[bytes]) -> bytes:
         return b"%08x%s" % (int(match[1], 16) ^ turn, match[2])
 
-    return _UUID.sub(fresh, data)
+    data = _UUID.sub(fresh, data)
+    for name in names:
+        data = data.replace(b'"%s"' % name, b'"%s-%d"' % (name, turn))
+    return data
 
 
-def _sniffed(path: Path) -> bool:
-    return registry.sniff(list(islice(_rows(path), 200)), str(path)) is not None
+def _session_id(path: Path) -> str | None:
+    found = registry.sniff(list(islice(_rows(path), 200)), str(path))
+    return found[1].session_id if found else None
 
 
 def _rows(path: Path) -> Iterator[Row]:
