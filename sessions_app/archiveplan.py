@@ -46,27 +46,35 @@ class Plan:
         return is_forgotten("record", self.make_id(length=10))
 
 
-def overdue_confirm(session: AgentSession, now: int, *, link_only: bool) -> None:
-    """A boundary that no summary followed for long is taken for a compaction without one."""
-    pending = Compaction.objects.filter(
-        session=session, state=Compaction.State.PENDING, summary_seq=None, kind="compaction"
+def compactions_ready(session: AgentSession, now: int, *, link_only: bool) -> list[Compaction]:
+    """Those that may be archived, in order; also those that no summary followed for long, which are taken
+    for compactions without one."""
+    states = (Compaction.State.READY, Compaction.State.PENDING)
+    waiting = list(Compaction.objects.filter(session=session, state__in=states).order_by("at_seq"))
+    for compaction in waiting:
+        if compaction.state == Compaction.State.PENDING and _is_overdue(compaction, now, link_only=link_only):
+            _confirm(compaction, session)
+    return [compaction for compaction in waiting if compaction.state == Compaction.State.READY]
+
+
+def _is_overdue(compaction: Compaction, now: int, *, link_only: bool) -> bool:
+    if compaction.summary_seq is not None or compaction.kind != "compaction":
+        return False
+    if link_only:
+        origin = compaction.origin_session_id or compaction.session_id
+        return Record.objects.filter(id=ids.archive_id(origin, compaction.compaction_id)).exists()
+    return compaction.time is not None and compaction.time <= now - UNCONFIRMED_AFTER_MS
+
+
+def _confirm(compaction: Compaction, session: AgentSession) -> None:
+    compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
+    compaction.confirmed = False
+    compaction.save()
+    events = generation_events(session, compaction.generation)
+    events.filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
+        surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
     )
-    for compaction in pending:
-        if link_only:
-            origin = compaction.origin_session_id or session.session_id
-            overdue = Record.objects.filter(id=ids.archive_id(origin, compaction.compaction_id)).exists()
-        else:
-            overdue = compaction.time is not None and compaction.time <= now - UNCONFIRMED_AFTER_MS
-        if not overdue:
-            continue
-        compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
-        compaction.confirmed = False
-        compaction.save()
-        events = generation_events(session, compaction.generation)
-        events.filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
-            surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
-        )
-        session_counts_save(session)
+    session_counts_save(session)
 
 
 def has_ended(session: AgentSession, now: int, idle_since: int | None) -> bool:

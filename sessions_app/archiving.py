@@ -11,11 +11,11 @@ from django.db.models import Max, Q
 from records.files import ensure_free_space
 
 from .bulk import bulk_pass
-from .discovery import NotRecognised, files_under, home_files, missing_mark, source_discover
+from .discovery import NotRecognised, files_under, home_files, missing_mark, sources_discover
 from .forget import forget_resume, trash_expire
-from .levels import level_enable, may_read, settings_expire
+from .levels import may_read, settings_expire
 from .models import AgentSession, Compaction, Source
-from .sourcepass import ArchiveResult, Pass, is_forgotten_source, pool_of, sessions_archive, source_pass
+from .sourcepass import ArchiveResult, Pass, sessions_archive, source_pass, sources_enable
 
 AGENTS = ("claude-code", "codex", "dsh")
 
@@ -51,12 +51,11 @@ def archive_run(
     forget_resume()
     run = Pass(ArchiveResult(), say)
     sources = _sources(paths, agent, run, is_sample=is_sample)
-    if level:
-        for source in sources:
-            if not is_forgotten_source(source):
-                level_enable(pool_of(source), level)
     named = paths is not None and not watched
-    left = sources if processes == 1 else bulk_pass(sources, run, named=named, processes=processes)
+    left = sources
+    if processes != 1:
+        left = bulk_pass(sources, run, named=named, level=level, processes=processes)
+    sources_enable(left, level)
     for number, source in enumerate(left, 1 + len(sources) - len(left)):
         if stopped():
             break
@@ -80,8 +79,7 @@ def _sources(paths: list[Path] | None, agent: str | None, run: Pass, *, is_sampl
         files = [(path, agent) for given in paths for path in files_under(given)]
     run.result.files = len(files)
     found: dict[str, Source] = {}
-    for path, name in files:
-        source = source_discover(path, name, is_sample=is_sample)
+    for source in sources_discover(files, is_sample=is_sample):
         if isinstance(source, NotRecognised):
             run.result.skipped += 1
             run.warn(source.path, source.message)
@@ -98,9 +96,7 @@ def _parents_first(source: Source) -> tuple[int, int, str]:
 
 def homes_discover() -> None:
     """The source rows of every log in the agents' known homes."""
-    for name in AGENTS:
-        for path in home_files(name):
-            source_discover(path, name)
+    sources_discover([(path, name) for name in AGENTS for path in home_files(name)])
 
 
 def _left_over_pass(run: Pass) -> None:

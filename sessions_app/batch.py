@@ -1,6 +1,7 @@
 """Carries out what a reader said: the rows of one stretch of a log, in one transaction."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from .blobs import BlobRefused, file_keep
-from .counts import session_counts_save
+from .counts import session_counts_take
 from .eventrefs import lanes_of
 from .logs.events import (
     SHADOWED,
@@ -87,6 +88,7 @@ class Batch:
 
     def _clear(self) -> None:
         self._events: list[NewEvent] = []
+        # Filled when something asks for them.
         self._places: dict[tuple[str, int], NewEvent] = {}
         self._shadows: list[tuple[int, str, int, int]] = []
         self._facts: list[CompactionFact] = []
@@ -122,7 +124,6 @@ class Batch:
     def _event_add(self, event: NewEvent) -> None:
         self._events.append(event)
         lane, time = event.lane, event.time
-        self._places[lane, event.seq] = event
         if time is not None:
             low, high = self._times.get(lane, (time, time))
             if time <= low or time >= high:
@@ -130,6 +131,8 @@ class Batch:
 
     def _shadow_add(self, effect: Shadowed) -> None:
         session_id, number = self._lane(effect.lane).session_id, self.generation.number
+        for new in islice(self._events, len(self._places), None):
+            self._places[new.lane, new.seq] = new
         for seq in effect.seqs:
             # Most are still waiting to be written; only the others cost an update.
             if event := self._places.get((effect.lane, seq)):
@@ -159,8 +162,6 @@ class Batch:
         generation.reader_state = reader_state
         self._session_facts_apply()
         with transaction.atomic():
-            for session in self.sessions:
-                session.save()
             generation.save()
             with connection.cursor() as cursor:
                 if self._events:
@@ -173,9 +174,10 @@ class Batch:
                 SessionFile.objects.bulk_create(files, ignore_conflicts=True)
             if self._warnings and self.source_path:
                 self._warnings_save(now)
-            if last:
-                for session in self.sessions:
-                    session_counts_save(session)
+            for session in self.sessions:
+                if last:
+                    session_counts_take(session)
+                session.save()
         self.event_total += len(self._events)
         self.warning_total += len(self._warnings)
         self._clear()

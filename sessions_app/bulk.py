@@ -5,6 +5,7 @@ sub-agents and forks, and of two that hold the same compaction, the first archiv
 it. Which compactions they hold is known once they are read, hence the two steps.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TypeVar
 from .archiveplan import RANDOM_ID
 from .models import Compaction, Source
 from .processes import can_share, families, processors, shared_work
-from .sourcepass import ArchiveResult, Pass, pool_of, sessions_archive, source_read
+from .sourcepass import ArchiveResult, Pass, pool_of, sessions_archive, source_read, sources_enable
 
 # Of less than this each process would have hardly begun.
 _WORTHWHILE_BYTES = 8 * 1024 * 1024
@@ -44,8 +45,11 @@ class _Done:
     read: list[_Read] = field(default_factory=list)
 
 
-def bulk_pass(sources: list[Source], run: Pass, *, named: bool, processes: int | None) -> list[Source]:
-    """Does what can be shared among processes, and gives back the sources that are left to do. `processes`
+def bulk_pass(
+    sources: list[Source], run: Pass, *, named: bool, level: str | None, processes: int | None
+) -> list[Source]:
+    """Does what can be shared among processes, and gives back the sources that are left to do. `level`: is
+    switched on first. `processes`
     None: as many as there are processors, if there is enough to read. Raises what `source_pass` does, and
     WorkerLost."""
     count = (processes or processors()) if can_share() else 1
@@ -56,13 +60,18 @@ def bulk_pass(sources: list[Source], run: Pass, *, named: bool, processes: int |
         groups = _largest_first(families(wave, _relatives))
         if len(groups) < 2:
             break
-        _wave_pass(wave, groups, run, named=named, processes=count)
+        _wave_pass(wave, partial(_family_read, named=named, level=level), groups, run, processes=count)
         sources, first = later, False
     return sources
 
 
 def _wave_pass(
-    sources: list[Source], groups: list[list[Source]], run: Pass, *, named: bool, processes: int
+    sources: list[Source],
+    read_one: Callable[[list[Source]], _Done],
+    groups: list[list[Source]],
+    run: Pass,
+    *,
+    processes: int,
 ) -> None:
     read: list[_Read] = []
 
@@ -70,7 +79,7 @@ def _wave_pass(
         _merge(run, done)
         read.extend(done.read)
 
-    shared_work(partial(_family_read, named=named), groups, processes, take)
+    shared_work(read_one, groups, processes, take)
     shared_work(_kin_archive, _largest_first(_kin(read, sources)), processes, partial(_merge, run))
 
 
@@ -115,8 +124,9 @@ def _compactions_waiting() -> dict[str, list[str]]:
     return found
 
 
-def _family_read(family: list[Source], *, named: bool) -> _Done:
+def _family_read(family: list[Source], *, named: bool, level: str | None) -> _Done:
     done, run = _begin()
+    sources_enable(family, level)
     for source in family:
         with run.guarded(source.path):
             ingested = source_read(source, run, named=named)

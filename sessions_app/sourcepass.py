@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from records.tombstones import is_forgotten
 from .archive import Archived, session_archive
 from .eventrefs import with_lanes
 from .ingest import Ingested, source_ingest, source_is_read
-from .levels import may_read, pool_session_id
+from .levels import level_enable, may_read, pool_session_id
 from .locks import archive_lock
 from .models import AgentSession, Source
 from .sessionfile import WorkspacesDamaged, workspace_key_of
@@ -87,10 +87,12 @@ def source_pass(source: Source, run: Pass, *, named: bool) -> None:
 
 def source_read(source: Source, run: Pass, *, named: bool) -> Ingested | None:
     """None when nothing of it may be read."""
-    if _may_read(source):
-        if source_is_read(source):
+    if source_is_read(source):
+        if _may_read(source):
             run.result.skipped += 1
             return Ingested(sessions=with_lanes([source.session_id]))
+    # Asked before as well, lest the lock be waited for in vain.
+    elif run.lock is nullcontext or _may_read(source):
         with run.lock():
             # While this one waited another process may have read it, or forgotten or paused it.
             source.refresh_from_db()
@@ -126,15 +128,20 @@ def pool_of(source: Source) -> str:
     return pool_session_id(source.session_id, source.parent_id, source.relation)
 
 
-def is_forgotten_source(source: Source) -> bool:
+def sources_enable(sources: Iterable[Source], level: str | None) -> None:
+    """Switches a level on, if one is given, for whom these logs belong to."""
+    for source in sources if level else ():
+        if not _is_forgotten(source):
+            level_enable(pool_of(source), level or "")
+
+
+def _is_forgotten(source: Source) -> bool:
     return is_forgotten("session", source.session_id) or is_forgotten("session", pool_of(source))
 
 
 def _may_read(source: Source) -> bool:
     pool = pool_of(source)
-    return not is_forgotten_source(source) and may_read(
-        source.session_id, pool, workspace_key_of(pool, source.cwd)
-    )
+    return not _is_forgotten(source) and may_read(source.session_id, pool, workspace_key_of(pool, source.cwd))
 
 
 def _is_idle(source: Source) -> bool:
