@@ -94,7 +94,7 @@ class Mirror:
     def read(self, offset: int, length: int) -> bytes:
         """The stream's bytes from `offset`; fewer only at its end. Raises MirrorDamaged."""
         start = offset - self._last_offset
-        if 0 <= start and start + length <= len(self._last[1]):
+        if start >= 0 and start + length <= len(self._last[1]):
             return self._last[1][start : start + length]  # most events follow one another
         pieces, end = [], offset + length
         index = max(0, bisect_right(self._offsets, offset) - 1)

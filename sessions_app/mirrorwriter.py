@@ -41,7 +41,7 @@ class MirrorWriter:
         self.length = mirror.length
         self._rows = (last.rows + mirror.read(last.offset, last.length).count(b"\n")) if last else 0
         self._seen = {value[0]: (value[1], value[2]) for frame in mirror.frames for value in frame.values}
-        self._literal: list[bytes] = []
+        self._literal: list[memoryview] = []
         self._literal_size = 0
         self._frame_start = self.length
         self._repeats: list[list[int]] = []
@@ -95,7 +95,7 @@ class MirrorWriter:
         view = memoryview(data)
         while len(view):
             piece = view[: FRAME_BYTES - self._literal_size]
-            self._literal.append(bytes(piece))
+            self._literal.append(piece)
             self._literal_size += len(piece)
             self.length += len(piece)
             view = view[len(piece) :]
