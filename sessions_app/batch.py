@@ -161,11 +161,13 @@ class Batch:
         generation.parsed_bytes, generation.parsed_rows = parsed_bytes, parsed_rows
         generation.reader_state = reader_state
         self._session_facts_apply()
+        # Made before: others may want to write meanwhile.
+        rows = list(self._event_rows())
         with transaction.atomic():
             generation.save()
             with connection.cursor() as cursor:
-                if self._events:
-                    _events_insert(cursor, list(self._event_rows()))
+                if rows:
+                    _events_insert(cursor, rows)
                 if self._shadows:
                     cursor.executemany(_SHADOW, self._shadows)
             for fact in self._facts:

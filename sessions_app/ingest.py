@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from records.ids import workspace_key
 
@@ -39,7 +40,7 @@ def source_is_read(source: Source) -> bool:
 
 
 def session_ensure(source: Source) -> AgentSession:
-    """The session of a source, made if need be."""
+    """The session of a source; a new one is not saved yet."""
     session = AgentSession.objects.filter(session_id=source.session_id).first()
     if session:
         return session
@@ -50,7 +51,7 @@ def session_ensure(source: Source) -> AgentSession:
             AgentSession.objects.filter(session_id=source.parent_id).values_list("workspace_key", flat=True)
         ).first() or key
     sessionfile.levels_settle(source.session_id, key)
-    return AgentSession.objects.create(
+    return AgentSession(
         session_id=source.session_id,
         agent=source.agent,
         workspace_key=key,
@@ -71,6 +72,7 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     session = session_ensure(source)
     folder = sessionfile.session_folder(session.workspace_key, session.session_id)
     generation, has_more = generation_for(session, folder, path)
+    _rows_make(session, generation)
     result = Ingested(sessions=[session.session_id])
     whole = True
     if has_more:
@@ -88,6 +90,15 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     session_file_refresh(session, folder, source)
     source.save(update_fields=["read_size", "read_mtime_ns", "generation"])
     return result
+
+
+def _rows_make(session: AgentSession, generation: Generation) -> None:
+    """Of what is new, in one transaction."""
+    if generation.pk is None:
+        with transaction.atomic():
+            if session._state.adding:
+                session.save(force_insert=True)
+            generation.save(force_insert=True)
 
 
 def session_reparse(session: AgentSession, folder: Path, number: int) -> None:

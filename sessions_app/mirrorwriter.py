@@ -47,6 +47,7 @@ class MirrorWriter:
         self._repeats: list[list[int]] = []
         self._values: list[list[Any]] = []
         self._file: IO[bytes] | None = None
+        self._is_synced = True
         self._pool = ThreadPoolExecutor(1)
         self._waiting: list[tuple[dict[str, Any], Future[bytes]]] = []
 
@@ -78,9 +79,10 @@ class MirrorWriter:
         """Everything appended so far is on disk when this returns."""
         self._end_frame()
         self._write_waiting(all_of_them=True)
-        if self._file:
+        if self._file and not self._is_synced:
             self._file.flush()
             os.fsync(self._file.fileno())
+            self._is_synced = True
 
     def close(self) -> None:
         try:
@@ -147,6 +149,7 @@ class MirrorWriter:
             header["z"] = len(data)
             text = json.dumps(header, separators=(",", ":")).encode()
             file = self._open_segment()
+            self._is_synced = False
             file.write(SKIPPABLE + len(text).to_bytes(4, "little") + text + data)
 
     def _open_segment(self) -> IO[bytes]:
