@@ -95,7 +95,8 @@ def _existing(plan: Plan) -> Record | None:
     """Its record, when it was written before: by a run that was killed, or before a rebuild."""
     shortest = plan.make_id(length=10)
     # Longer ids begin with the shorter; as a range this uses the primary key, as LIKE it would not.
-    for record in Record.objects.filter(id__gte=shortest, id__lt=shortest + "~").order_by("id"):
+    found = Record.objects.filter(id__gte=shortest, id__lt=shortest + "~").order_by("id")
+    for record in found.only("created_at", "provenance"):
         given = record.provenance
         if (given.get("source"), given.get("sessionId"), given.get("compactionId")) == (
             plan.source, plan.origin_id, plan.compaction_id,

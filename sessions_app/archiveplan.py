@@ -122,10 +122,9 @@ def _dropped_events(compaction: Compaction, session: AgentSession) -> tuple[list
     found = {ref.seq: ref for ref in refs_by_seq(events, unranged(compaction.dropped))}
     # Few events have replaced others: a handful a compaction.
     replacing = set(events.exclude(shadowed_by=None).values_list("shadowed_by", flat=True).distinct())
-    cuts = Compaction.objects.filter(session=session, generation=compaction.generation)
-    cutting = set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
     linked: dict[str, None] = {}
     frontier = replacing & found.keys()
+    cutting = _cutting(compaction) if frontier else set()
     while frontier:
         replaced = events.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
         below: set[int] = set()
@@ -139,6 +138,12 @@ def _dropped_events(compaction: Compaction, session: AgentSession) -> tuple[list
             below.add(ref.seq)
         frontier = replacing & below
     return [found[seq] for seq in sorted(found)], list(linked)
+
+
+def _cutting(compaction: Compaction) -> set[int]:
+    """The events that cut something out of others: prunes and microcompacts."""
+    cuts = Compaction.objects.filter(session=compaction.session_id, generation=compaction.generation)
+    return set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
 
 
 def closing_plan(session: AgentSession) -> Plan | None:

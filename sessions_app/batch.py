@@ -170,8 +170,7 @@ class Batch:
                     _events_insert(cursor, rows)
                 if self._shadows:
                     cursor.executemany(_SHADOW, self._shadows)
-            for fact in self._facts:
-                self._compaction_save(fact)
+            self._compactions_save()
             if files:
                 SessionFile.objects.bulk_create(files, ignore_conflicts=True)
             if self._warnings and self.source_path:
@@ -230,14 +229,28 @@ class Batch:
         for lane in {fact.lane for fact in self._facts} | {event.lane for event in self._events}:
             self._lane(lane)
 
-    def _compaction_save(self, fact: CompactionFact) -> None:
-        session_id = self._lane(fact.lane).session_id
+    def _compactions_save(self) -> None:
+        """Each once, though it may have been spoken of several times."""
+        if not self._facts:
+            return
+        lanes = {self._lane(fact.lane).session_id for fact in self._facts}
+        names = {fact.compaction_id[:200] for fact in self._facts}
+        known = Compaction.objects.filter(session_id__in=lanes, compaction_id__in=names)
+        rows = {(row.session_id, row.compaction_id): row for row in known}
+        for fact in self._facts:
+            key = (self._lane(fact.lane).session_id, fact.compaction_id[:200])
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = Compaction(session_id=key[0], compaction_id=key[1])
+            self._compaction_fill(row, fact)
+        for row in rows.values():
+            row.save()
+
+    def _compaction_fill(self, row: Compaction, fact: CompactionFact) -> None:
         state = fact.state
         if state == Compaction.State.READY and not fact.dropped:
             state = Compaction.State.EMPTY
-        known = Compaction.objects.filter(session_id=session_id, compaction_id=fact.compaction_id).first()
-        row = known or Compaction(session_id=session_id, compaction_id=fact.compaction_id[:200])
-        if known is None or known.state not in _SETTLED:
+        if row.state not in _SETTLED:
             row.state = state
         for name in (
             "kind", "at_seq", "summary_seq", "origin_session_id", "trigger", "tokens_before", "tokens_after",
@@ -247,7 +260,6 @@ class Batch:
             setattr(row, name, clean(value) if isinstance(value, str) else value)
         row.dropped = ranges(fact.dropped)
         row.generation = self.generation.number
-        row.save()
 
     def _file_row(self, reference: FileRef) -> SessionFile:
         row = SessionFile(session=self.session, path=clean(reference.path), row=reference.row)

@@ -23,6 +23,9 @@ from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, SessionFile, Source
 from .stretch import Stretch
 
+# What session.json keeps of a file that the log points to.
+_FILE_FIELDS = ("row", "state", "sha256", "size")
+
 
 @dataclass(slots=True)
 class Ingested:
@@ -160,11 +163,11 @@ def session_file_refresh(session: AgentSession, folder: Path, source: Source) ->
         "generation": source.generation,
     }  # fmt: skip
     # How much of each was read: less than that in the mirror is a loss that a rebuild must not hide.
-    data["generations"] = {
-        str(row.number): row.parsed_bytes for row in session.generations.order_by("number")
-    }
+    parsed = session.generations.order_by("number").values_list("number", "parsed_bytes")
+    data["generations"] = {str(number): parsed_bytes for number, parsed_bytes in parsed}
+    files = SessionFile.objects.filter(session=session).order_by("path")
     data["files"] = {
-        file.path: {"row": file.row, "state": file.state, "sha256": file.sha256, "size": file.size}
-        for file in SessionFile.objects.filter(session=session).order_by("path")
+        path: dict(zip(_FILE_FIELDS, values, strict=True))
+        for path, *values in files.values_list("path", *_FILE_FIELDS)
     }
     sessionfile.session_write(folder, data)

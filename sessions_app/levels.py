@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from records.models import Record
 from records.tombstones import is_forgotten
@@ -64,7 +64,10 @@ def levels_of(pool_id: str, workspace_key: str) -> Levels:
 
 
 def _levels_kept(pool_id: str) -> Levels | None:
-    row = SessionSettings.objects.filter(session_id=pool_id).values_list("l2", "l3").first()
+    # Written out: it is asked several times for each log.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT l2, l3 FROM session_settings WHERE session_id = %s", [pool_id])
+        row = cursor.fetchone()
     return Levels(bool(row[0]), bool(row[1])) if row else None
 
 
