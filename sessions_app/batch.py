@@ -95,7 +95,6 @@ class Batch:
         self._session_facts: list[SessionFact] = []
         self._files: list[FileRef] = []
         self._warnings: list[RowWarning] = []
-        self._times: dict[str, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -109,7 +108,7 @@ class Batch:
         for effect in effects:
             match effect:
                 case NewEvent():
-                    self._event_add(effect)
+                    self._events.append(effect)
                 case Shadowed():
                     self._shadow_add(effect)
                 case CompactionFact():
@@ -120,14 +119,6 @@ class Batch:
                     self._files.append(effect)
                 case RowWarning():
                     self._warnings.append(effect)
-
-    def _event_add(self, event: NewEvent) -> None:
-        self._events.append(event)
-        lane, time = event.lane, event.time
-        if time is not None:
-            low, high = self._times.get(lane, (time, time))
-            if time <= low or time >= high:
-                self._times[lane] = (min(low, time), max(high, time))
 
     def _shadow_add(self, effect: Shadowed) -> None:
         session_id, number = self._lane(effect.lane).session_id, self.generation.number
@@ -219,8 +210,12 @@ class Batch:
                     if name in ("parent_id", "relation") and getattr(session, name):
                         continue
                     setattr(session, name, clean(value) if isinstance(value, str) else value)
-        for lane, (low, high) in self._times.items():
-            session = self._lane(lane)
+        times: dict[str, list[int]] = {}
+        for event in self._events:
+            if event.time is not None:
+                times.setdefault(event.lane, []).append(event.time)
+        for lane, found in times.items():
+            session, low, high = self._lane(lane), min(found), max(found)
             session.started_at = low if session.started_at is None else min(session.started_at, low)
             session.last_event_at = (
                 high if session.last_event_at is None else max(session.last_event_at, high)
