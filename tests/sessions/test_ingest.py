@@ -192,3 +192,11 @@ def test_memory_does_not_grow_with_what_a_log_repeats(agent):
     folder = Path(agent.parent / "home" / "sessions")
     stored = sum(path.stat().st_size for path in folder.rglob("*.zst"))
     assert stored < 2 * len(image)
+
+
+def test_a_log_that_is_named_twice_is_read_once(agent):
+    log = write_log(agent, compactions=1)
+    result = archive_run([log, log.parent / "." / log.name, log.parent])
+    assert (result.files, result.sessions, result.archived) == (3, 1, 1)
+    assert Source.objects.count() == 1
+    assert result.events == Event.objects.count() == len(story(compactions=1))
