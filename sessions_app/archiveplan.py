@@ -2,11 +2,12 @@
 session what is left."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from records import ids
 from records.models import Record
@@ -17,7 +18,7 @@ from .counts import generation_events, session_counts_save, session_events
 from .eventrefs import EventRef, event_refs, refs_by_seq
 from .levels import levels_of
 from .logs.events import INJECTED
-from .models import AgentSession, ArchivedCompaction, Compaction, Surface
+from .models import AgentSession, ArchivedCompaction, Compaction, Event, Surface
 
 # A boundary that no summary follows is archived all the same after this long.
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
@@ -120,24 +121,34 @@ def _dropped_events(compaction: Compaction, session: AgentSession) -> tuple[list
     had cut out of an event belongs to the event, whoever owns it."""
     events = generation_events(session, compaction.generation)
     found = {ref.seq: ref for ref in refs_by_seq(events, unranged(compaction.dropped))}
-    # Few events have replaced others: a handful a compaction.
-    replacing = set(events.exclude(shadowed_by=None).values_list("shadowed_by", flat=True).distinct())
+    # By their replacements events are found through an index that doesn't know generations: were they asked
+    # for, the database would rather read the whole session, for each of its archives.
+    versions = Event.objects.filter(session_id=session.session_id)
     linked: dict[str, None] = {}
-    frontier = replacing & found.keys()
+    frontier = _replacing(versions, compaction.generation, found.keys())
     cutting = _cutting(compaction) if frontier else set()
     while frontier:
-        replaced = events.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
+        replaced = versions.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
         below: set[int] = set()
         for ref in event_refs(replaced):
-            if ref.seq in found:
+            if ref.seq in found or ref.generation != compaction.generation:
                 continue
             if ref.record_id and ref.shadowed_by not in cutting:
                 linked[ref.record_id] = None
                 continue
             found[ref.seq] = ref
             below.add(ref.seq)
-        frontier = replacing & below
+        frontier = _replacing(versions, compaction.generation, below)
     return [found[seq] for seq in sorted(found)], list(linked)
+
+
+def _replacing(versions: QuerySet[Event], generation: int, seqs: Collection[int]) -> set[int]:
+    """Those of these events that have replaced others: a handful a compaction."""
+    if not seqs:
+        return set()
+    within = versions.filter(shadowed_by__gte=min(seqs), shadowed_by__lte=max(seqs))
+    pairs = within.values_list("generation", "shadowed_by").distinct()
+    return {by for number, by in pairs if number == generation and by is not None}.intersection(seqs)
 
 
 def _cutting(compaction: Compaction) -> set[int]:
