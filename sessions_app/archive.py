@@ -13,7 +13,7 @@ from records.models import Record
 from records.recordfile import RecordDraft
 from records.services import WriteOutcome, records_write
 
-from .archiveplan import Plan, closing_plan, compaction_plan, has_ended, overdue_confirm
+from .archiveplan import Plan, closing_plan, compaction_plan, compactions_ready, has_ended
 from .archiverows import compaction_link, compaction_settle, events_own, rows_write
 from .archivetext import ArchiveText, archive_text
 from .batch import ranges
@@ -46,9 +46,7 @@ def session_archive(
     levels = default_adopt(session.pool_session_id, session.workspace_key)
     if not levels.any:
         return done
-    overdue_confirm(session, now, link_only=link_only)
-    ready = Compaction.objects.filter(session=session, state=Compaction.State.READY).order_by("at_seq")
-    for compaction in ready:
+    for compaction in compactions_ready(session, now, link_only=link_only):
         plan = compaction_plan(compaction, session)
         if plan.known:
             compaction_link(compaction, plan.known)
@@ -97,7 +95,8 @@ def _existing(plan: Plan) -> Record | None:
     """Its record, when it was written before: by a run that was killed, or before a rebuild."""
     shortest = plan.make_id(length=10)
     # Longer ids begin with the shorter; as a range this uses the primary key, as LIKE it would not.
-    for record in Record.objects.filter(id__gte=shortest, id__lt=shortest + "~").order_by("id"):
+    found = Record.objects.filter(id__gte=shortest, id__lt=shortest + "~").order_by("id")
+    for record in found.only("created_at", "provenance"):
         given = record.provenance
         if (given.get("source"), given.get("sessionId"), given.get("compactionId")) == (
             plan.source, plan.origin_id, plan.compaction_id,

@@ -2,11 +2,12 @@
 session what is left."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from records import ids
 from records.models import Record
@@ -17,12 +18,12 @@ from .counts import generation_events, session_counts_save, session_events
 from .eventrefs import EventRef, event_refs, refs_by_seq
 from .levels import levels_of
 from .logs.events import INJECTED
-from .models import AgentSession, ArchivedCompaction, Compaction, Surface
+from .models import AgentSession, ArchivedCompaction, Compaction, Event, Surface
 
 # A boundary that no summary follows is archived all the same after this long.
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
 # Ids that agents draw at random and a copied log keeps; others may be a session's own counting.
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HOUR_MS = 3600 * 1000
 
 
@@ -46,27 +47,35 @@ class Plan:
         return is_forgotten("record", self.make_id(length=10))
 
 
-def overdue_confirm(session: AgentSession, now: int, *, link_only: bool) -> None:
-    """A boundary that no summary followed for long is taken for a compaction without one."""
-    pending = Compaction.objects.filter(
-        session=session, state=Compaction.State.PENDING, summary_seq=None, kind="compaction"
+def compactions_ready(session: AgentSession, now: int, *, link_only: bool) -> list[Compaction]:
+    """Those that may be archived, in order; also those that no summary followed for long, which are taken
+    for compactions without one."""
+    states = (Compaction.State.READY, Compaction.State.PENDING)
+    waiting = list(Compaction.objects.filter(session=session, state__in=states).order_by("at_seq"))
+    for compaction in waiting:
+        if compaction.state == Compaction.State.PENDING and _is_overdue(compaction, now, link_only=link_only):
+            _confirm(compaction, session)
+    return [compaction for compaction in waiting if compaction.state == Compaction.State.READY]
+
+
+def _is_overdue(compaction: Compaction, now: int, *, link_only: bool) -> bool:
+    if compaction.summary_seq is not None or compaction.kind != "compaction":
+        return False
+    if link_only:
+        origin = compaction.origin_session_id or compaction.session_id
+        return Record.objects.filter(id=ids.archive_id(origin, compaction.compaction_id)).exists()
+    return compaction.time is not None and compaction.time <= now - UNCONFIRMED_AFTER_MS
+
+
+def _confirm(compaction: Compaction, session: AgentSession) -> None:
+    compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
+    compaction.confirmed = False
+    compaction.save()
+    events = generation_events(session, compaction.generation)
+    events.filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
+        surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
     )
-    for compaction in pending:
-        if link_only:
-            origin = compaction.origin_session_id or session.session_id
-            overdue = Record.objects.filter(id=ids.archive_id(origin, compaction.compaction_id)).exists()
-        else:
-            overdue = compaction.time is not None and compaction.time <= now - UNCONFIRMED_AFTER_MS
-        if not overdue:
-            continue
-        compaction.state = Compaction.State.READY if compaction.dropped else Compaction.State.EMPTY
-        compaction.confirmed = False
-        compaction.save()
-        events = generation_events(session, compaction.generation)
-        events.filter(seq__in=unranged(compaction.dropped), surface=Surface.CURRENT).update(
-            surface=Surface.SHADOWED, shadowed_by=compaction.at_seq
-        )
-        session_counts_save(session)
+    session_counts_save(session)
 
 
 def has_ended(session: AgentSession, now: int, idle_since: int | None) -> bool:
@@ -99,7 +108,7 @@ def _record_of(session_id: str, origin: str, compaction: Compaction) -> Archived
     found = {row.session_id: row for row in rows.order_by("session_id")}
     if own := found.get(session_id) or found.get(origin):
         return own
-    if not found or not _RANDOM_ID.fullmatch(compaction.compaction_id):
+    if not found or not RANDOM_ID.fullmatch(compaction.compaction_id):
         return None
     agent = compaction.session.agent
     same_agent = AgentSession.objects.filter(agent=agent, session_id__in=found).order_by("session_id").first()
@@ -112,25 +121,40 @@ def _dropped_events(compaction: Compaction, session: AgentSession) -> tuple[list
     had cut out of an event belongs to the event, whoever owns it."""
     events = generation_events(session, compaction.generation)
     found = {ref.seq: ref for ref in refs_by_seq(events, unranged(compaction.dropped))}
-    # Few events have replaced others: a handful a compaction.
-    replacing = set(events.exclude(shadowed_by=None).values_list("shadowed_by", flat=True).distinct())
-    cuts = Compaction.objects.filter(session=session, generation=compaction.generation)
-    cutting = set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
+    # By their replacements events are found through an index that doesn't know generations: were they asked
+    # for, the database would rather read the whole session, for each of its archives.
+    versions = Event.objects.filter(session_id=session.session_id)
     linked: dict[str, None] = {}
-    frontier = replacing & found.keys()
+    frontier = _replacing(versions, compaction.generation, found.keys())
+    cutting = _cutting(compaction) if frontier else set()
     while frontier:
-        replaced = events.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
+        replaced = versions.filter(shadowed_by__in=frontier).exclude(seq=compaction.at_seq).order_by("seq")
         below: set[int] = set()
         for ref in event_refs(replaced):
-            if ref.seq in found:
+            if ref.seq in found or ref.generation != compaction.generation:
                 continue
             if ref.record_id and ref.shadowed_by not in cutting:
                 linked[ref.record_id] = None
                 continue
             found[ref.seq] = ref
             below.add(ref.seq)
-        frontier = replacing & below
+        frontier = _replacing(versions, compaction.generation, below)
     return [found[seq] for seq in sorted(found)], list(linked)
+
+
+def _replacing(versions: QuerySet[Event], generation: int, seqs: Collection[int]) -> set[int]:
+    """Those of these events that have replaced others: a handful a compaction."""
+    if not seqs:
+        return set()
+    within = versions.filter(shadowed_by__gte=min(seqs), shadowed_by__lte=max(seqs))
+    pairs = within.values_list("generation", "shadowed_by").distinct()
+    return {by for number, by in pairs if number == generation and by is not None}.intersection(seqs)
+
+
+def _cutting(compaction: Compaction) -> set[int]:
+    """The events that cut something out of others: prunes and microcompacts."""
+    cuts = Compaction.objects.filter(session=compaction.session_id, generation=compaction.generation)
+    return set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
 
 
 def closing_plan(session: AgentSession) -> Plan | None:

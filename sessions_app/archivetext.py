@@ -14,7 +14,7 @@ from .logs.events import INJECTED, PERSON, Block
 from .lost import CATEGORIES, lost_facts
 from .markdown import CONTEXT_HEADING, BodyWriter, Preface
 from .models import AgentSession, Compaction, SessionFile
-from .queries import event_texts
+from .queries import Mirrors, event_texts
 
 # What a record's front matter keeps of the losses; the counts are complete.
 _LOST_KEPT, _LOST_CHARACTERS = 12, 160
@@ -36,7 +36,8 @@ def archive_text(plan: Plan) -> ArchiveText:
     """Only what the plan owns goes into the body. Memory is bounded by the body's limit, not by how much
     was dropped."""
     session, compaction, dropped = plan.session, plan.compaction, plan.dropped
-    summary = _summary(session, compaction)
+    mirrors: Mirrors = {}
+    summary = _summary(session, compaction, mirrors)
     preface = Preface(
         session_id=plan.origin_id,
         compaction_id=plan.compaction_id,
@@ -47,10 +48,10 @@ def archive_text(plan: Plan) -> ArchiveText:
     )
     writer, card = BodyWriter(preface), CardBuilder()
     pieces = [writer.head(summary, opaque=bool(compaction and compaction.opaque))]
-    for event in archived_events(session, plan.owned):
+    for event in archived_events(session, plan.owned, mirrors):
         pieces.append(writer.event(event))
         card.add(event)
-    for event in _said_meanwhile(session, dropped):
+    for event in _said_meanwhile(session, dropped, mirrors):
         card.add_context(event)
     pieces.append(writer.end())
     has_summary = compaction is not None and compaction.kind == "compaction"
@@ -69,33 +70,38 @@ def archive_text(plan: Plan) -> ArchiveText:
     )
 
 
-def _said_meanwhile(session: AgentSession, dropped: list[EventRef]) -> Iterator[ArchivedEvent]:
+def _said_meanwhile(
+    session: AgentSession, dropped: list[EventRef], mirrors: Mirrors
+) -> Iterator[ArchivedEvent]:
     """What a person said between the first and the last event that left, and what led to it."""
     said = generation_events(session, dropped[0].generation).filter(source=PERSON)
     within = said.filter(seq__range=(dropped[0].seq, dropped[-1].seq)).order_by("seq")
     before = said.filter(seq__lt=dropped[0].seq).order_by("-seq")
-    for text in event_texts(session, list(event_refs(within[:3])) or event_refs(before[:1])):
+    refs = list(event_refs(within[:3])) or event_refs(before[:1])
+    for text in event_texts(session, refs, mirrors):
         event = text.event
         yield ArchivedEvent(event.seq, event.role, event.source, event.time, text.blocks)
 
 
-def _summary(session: AgentSession, compaction: Compaction | None) -> str:
+def _summary(session: AgentSession, compaction: Compaction | None, mirrors: Mirrors) -> str:
     if compaction is None or compaction.summary_seq is None:
         return ""
     event = generation_events(session, compaction.generation).filter(seq=compaction.summary_seq)
-    for text in event_texts(session, iter(event)):
+    for text in event_texts(session, event_refs(event), mirrors):
         return "\n\n".join(block.text for block in text.blocks if block.kind == "text")
     return ""
 
 
-def archived_events(session: AgentSession, events: list[EventRef]) -> Iterator[ArchivedEvent]:
+def archived_events(
+    session: AgentSession, events: list[EventRef], mirrors: Mirrors | None = None
+) -> Iterator[ArchivedEvent]:
     """These events with their content, one at a time, as a body shows it. Raises MirrorDamaged,
     FileNotFoundError."""
     files: dict[int, list[SessionFile]] = {}
     mirror_id = mirror_session_id(session.session_id, events[0].mirror_id if events else "")
     for file in SessionFile.objects.filter(session_id=mirror_id):
         files.setdefault(file.row, []).append(file)
-    for text in event_texts(session, iter(events)):
+    for text in event_texts(session, events, mirrors):
         event = text.event
         blocks = text.blocks
         if event.source == INJECTED:

@@ -1,6 +1,7 @@
 """Carries out what a reader said: the rows of one stretch of a log, in one transaction."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from .blobs import BlobRefused, file_keep
-from .counts import session_counts_save
+from .counts import session_counts_take
 from .eventrefs import lanes_of
 from .logs.events import (
     SHADOWED,
@@ -87,13 +88,13 @@ class Batch:
 
     def _clear(self) -> None:
         self._events: list[NewEvent] = []
+        # Filled when something asks for them.
         self._places: dict[tuple[str, int], NewEvent] = {}
         self._shadows: list[tuple[int, str, int, int]] = []
         self._facts: list[CompactionFact] = []
         self._session_facts: list[SessionFact] = []
         self._files: list[FileRef] = []
         self._warnings: list[RowWarning] = []
-        self._times: dict[str, tuple[int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._events)
@@ -107,7 +108,7 @@ class Batch:
         for effect in effects:
             match effect:
                 case NewEvent():
-                    self._event_add(effect)
+                    self._events.append(effect)
                 case Shadowed():
                     self._shadow_add(effect)
                 case CompactionFact():
@@ -119,17 +120,10 @@ class Batch:
                 case RowWarning():
                     self._warnings.append(effect)
 
-    def _event_add(self, event: NewEvent) -> None:
-        self._events.append(event)
-        lane, time = event.lane, event.time
-        self._places[lane, event.seq] = event
-        if time is not None:
-            low, high = self._times.get(lane, (time, time))
-            if time <= low or time >= high:
-                self._times[lane] = (min(low, time), max(high, time))
-
     def _shadow_add(self, effect: Shadowed) -> None:
         session_id, number = self._lane(effect.lane).session_id, self.generation.number
+        for new in islice(self._events, len(self._places), None):
+            self._places[new.lane, new.seq] = new
         for seq in effect.seqs:
             # Most are still waiting to be written; only the others cost an update.
             if event := self._places.get((effect.lane, seq)):
@@ -158,24 +152,24 @@ class Batch:
         generation.parsed_bytes, generation.parsed_rows = parsed_bytes, parsed_rows
         generation.reader_state = reader_state
         self._session_facts_apply()
+        # Made before: others may want to write meanwhile.
+        rows = list(self._event_rows())
         with transaction.atomic():
-            for session in self.sessions:
-                session.save()
             generation.save()
             with connection.cursor() as cursor:
-                if self._events:
-                    _events_insert(cursor, list(self._event_rows()))
+                if rows:
+                    _events_insert(cursor, rows)
                 if self._shadows:
                     cursor.executemany(_SHADOW, self._shadows)
-            for fact in self._facts:
-                self._compaction_save(fact)
+            self._compactions_save()
             if files:
                 SessionFile.objects.bulk_create(files, ignore_conflicts=True)
             if self._warnings and self.source_path:
                 self._warnings_save(now)
-            if last:
-                for session in self.sessions:
-                    session_counts_save(session)
+            for session in self.sessions:
+                if last:
+                    session_counts_take(session)
+                session.save()
         self.event_total += len(self._events)
         self.warning_total += len(self._warnings)
         self._clear()
@@ -216,8 +210,12 @@ class Batch:
                     if name in ("parent_id", "relation") and getattr(session, name):
                         continue
                     setattr(session, name, clean(value) if isinstance(value, str) else value)
-        for lane, (low, high) in self._times.items():
-            session = self._lane(lane)
+        times: dict[str, list[int]] = {}
+        for event in self._events:
+            if event.time is not None:
+                times.setdefault(event.lane, []).append(event.time)
+        for lane, found in times.items():
+            session, low, high = self._lane(lane), min(found), max(found)
             session.started_at = low if session.started_at is None else min(session.started_at, low)
             session.last_event_at = (
                 high if session.last_event_at is None else max(session.last_event_at, high)
@@ -226,14 +224,28 @@ class Batch:
         for lane in {fact.lane for fact in self._facts} | {event.lane for event in self._events}:
             self._lane(lane)
 
-    def _compaction_save(self, fact: CompactionFact) -> None:
-        session_id = self._lane(fact.lane).session_id
+    def _compactions_save(self) -> None:
+        """Each once, though it may have been spoken of several times."""
+        if not self._facts:
+            return
+        lanes = {self._lane(fact.lane).session_id for fact in self._facts}
+        names = {fact.compaction_id[:200] for fact in self._facts}
+        known = Compaction.objects.filter(session_id__in=lanes, compaction_id__in=names)
+        rows = {(row.session_id, row.compaction_id): row for row in known}
+        for fact in self._facts:
+            key = (self._lane(fact.lane).session_id, fact.compaction_id[:200])
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = Compaction(session_id=key[0], compaction_id=key[1])
+            self._compaction_fill(row, fact)
+        for row in rows.values():
+            row.save()
+
+    def _compaction_fill(self, row: Compaction, fact: CompactionFact) -> None:
         state = fact.state
         if state == Compaction.State.READY and not fact.dropped:
             state = Compaction.State.EMPTY
-        known = Compaction.objects.filter(session_id=session_id, compaction_id=fact.compaction_id).first()
-        row = known or Compaction(session_id=session_id, compaction_id=fact.compaction_id[:200])
-        if known is None or known.state not in _SETTLED:
+        if row.state not in _SETTLED:
             row.state = state
         for name in (
             "kind", "at_seq", "summary_seq", "origin_session_id", "trigger", "tokens_before", "tokens_after",
@@ -243,7 +255,6 @@ class Batch:
             setattr(row, name, clean(value) if isinstance(value, str) else value)
         row.dropped = ranges(fact.dropped)
         row.generation = self.generation.number
-        row.save()
 
     def _file_row(self, reference: FileRef) -> SessionFile:
         row = SessionFile(session=self.session, path=clean(reference.path), row=reference.row)

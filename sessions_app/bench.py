@@ -27,7 +27,7 @@ _UUID = re.compile(rb"\b([0-9a-f]{8})(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 
 @dataclass(slots=True)
 class ImportBench:
-    """Seconds; `*_ratio`: to `raw_seconds`. `peak_mb`: of the whole process."""
+    """Seconds; `*_ratio`: to `raw_seconds`. `peak_mb`: of the largest process that archived."""
 
     files: int = 0
     megabytes: float = 0.0
@@ -48,14 +48,19 @@ class ImportBench:
 def logs_multiply(logs: Path, target: Path, megabytes: int) -> list[Path]:
     """Copies the logs below `logs` that Memex reads into `target`, under fresh ids, over and over until
     they come to `megabytes`. Raises ValueError when there are none."""
-    known = [path for path in files_under(logs) if path.suffix == ".jsonl" and _sniffed(path)]
+    known = {
+        path: name
+        for path in files_under(logs)
+        if path.suffix == ".jsonl" and (name := _session_id(path)) is not None
+    }
     if not known:
         raise ValueError(f"{logs}: no plain .jsonl log of an agent that Memex knows")
+    names = sorted({name.encode() for name in known.values() if name and not _UUID.search(name.encode())})
     made: list[Path] = []
     size, turn = 0, 0
     while size < megabytes * 1_000_000:
         for path in known:
-            data = _renamed(path.read_bytes(), turn)
+            data = _renamed(path.read_bytes(), names, turn)
             copy = target / str(turn) / path.relative_to(logs)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(data)
@@ -65,15 +70,19 @@ def logs_multiply(logs: Path, target: Path, megabytes: int) -> list[Path]:
     return made
 
 
-def _renamed(data: bytes, turn: int) -> bytes:
+def _renamed(data: bytes, names: list[bytes], turn: int) -> bytes:
     def fresh(match: re.Match[bytes]) -> bytes:
         return b"%08x%s" % (int(match[1], 16) ^ turn, match[2])
 
-    return _UUID.sub(fresh, data)
+    data = _UUID.sub(fresh, data)
+    for name in names:
+        data = data.replace(b'"%s"' % name, b'"%s-%d"' % (name, turn))
+    return data
 
 
-def _sniffed(path: Path) -> bool:
-    return registry.sniff(list(islice(_rows(path), 200)), str(path)) is not None
+def _session_id(path: Path) -> str | None:
+    found = registry.sniff(list(islice(_rows(path), 200)), str(path))
+    return found[1].session_id if found else None
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -87,18 +96,19 @@ def _rows(path: Path) -> Iterator[Row]:
 def import_bench(paths: list[Path]) -> ImportBench:
     """The store of the running process is written to: give it a throw-away one."""
     result = ImportBench(files=len(paths))
+    # First, as a command would: logs that this process has held would count as its own and be forked along.
+    archived = archive_run(paths, level="l2", processes=None)
+    result.archive_seconds = archived.seconds
+    result.archived, result.events = archived.archived, archived.events
+    peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    result.peak_mb = round(max(peaks) / 1024, 1)
     logs = [list(_rows(path)) for path in paths]
     result.megabytes = round(sum(len(row.raw) for rows in logs for row in rows) / 1e6, 1)
     result.rows = sum(map(len, logs))
     result.raw_seconds = _timed(_loads, logs)
     result.parse_seconds = _timed(_parse, logs, paths)
-    logs.clear()
-    archived = archive_run(paths, level="l2")
-    result.archive_seconds = archived.seconds
-    result.archived, result.events = archived.archived, archived.events
     result.parse_ratio = round(result.parse_seconds / result.raw_seconds, 2)
     result.archive_ratio = round(result.archive_seconds / result.raw_seconds, 2)
-    result.peak_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
     return result
 
 

@@ -15,7 +15,7 @@ _COMPARED, _PLACES = 64 * 1024, 8
 
 
 def generation_for(session: AgentSession, folder: Path, path: Path) -> tuple[Generation, bool]:
-    """The generation that a source continues, or a new one if it continues none; False with it when all
+    """The generation that a source continues, or a new one, not saved yet, if it continues none; False with it when all
     of the source is mirrored already (an older copy of the same log)."""
     # Those on disk count too: rows may be missing after a rebuild that was cut short.
     rows = {generation.number: generation for generation in session.generations.all()}
@@ -24,12 +24,12 @@ def generation_for(session: AgentSession, folder: Path, path: Path) -> tuple[Gen
         match _relation(path, Mirror(folder, number)):
             case "continues":
                 _view(session, number)
-                return rows.get(number) or Generation.objects.create(session=session, number=number), True
+                return rows.get(number) or Generation(session=session, number=number), True
             case "contained" if number in rows:
                 return rows[number], False
     number = max(numbers) + 1 if numbers else 0
     _view(session, number)
-    return Generation.objects.create(session=session, number=number), True
+    return Generation(session=session, number=number), True
 
 
 def _view(session: AgentSession, number: int) -> None:

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,13 @@ from .logs.streams import StreamDamaged, read_stream
 from .models import Source
 
 _HEAD_ROWS, _HEAD_BYTES = 200, 1024 * 1024
+# What a head tells of a source; the rest of its row is what was read.
+_FROM_HEAD = (
+    "agent", "session_id", "cwd", "size", "mtime_ns", "started_at", "parent_id", "relation",
+    "missing_since", "is_sample",
+)  # fmt: skip
+# Files whose rows are looked up and written together.
+_TOGETHER = 500
 _PATTERNS = {
     "claude-code": ("projects/*/*.jsonl", "projects/*/*/subagents/**/agent-*.jsonl"),
     "codex": (
@@ -105,17 +113,32 @@ def _head_rows(path: Path) -> Iterator[Row]:
         yield Row(splitter.number, splitter.offset, splitter.tail)
 
 
-def source_discover(
-    path: Path, agent: str | None = None, *, is_sample: bool = False
+def sources_discover(
+    files: Sequence[tuple[Path, str | None]], *, is_sample: bool = False
+) -> list[Source | NotRecognised]:
+    """The rows of log files (path and, if known, agent), made or brought up to date; one each. Only their
+    heads are read, and only of those that are new or were replaced."""
+    found: list[Source | NotRecognised] = []
+    for start in range(0, len(files), _TOGETHER):
+        group = [(path.absolute(), agent) for path, agent in files[start : start + _TOGETHER]]
+        known = Source.objects.in_bulk([str(path) for path, _ in group], field_name="path")
+        rows = [_discovered(path, agent, known.get(str(path)), is_sample) for path, agent in group]
+        # Each path once: a row can't be written twice by one statement.
+        new = {row.path: row for row in rows if isinstance(row, Source) and row is not known.get(row.path)}
+        Source.objects.bulk_create(
+            new.values(), update_conflicts=True, unique_fields=["path"], update_fields=_FROM_HEAD
+        )
+        found += (new.get(row.path, row) if isinstance(row, Source) else row for row in rows)
+    return found
+
+
+def _discovered(
+    path: Path, agent: str | None, known: Source | None, is_sample: bool
 ) -> Source | NotRecognised:
-    """The row of a log file, made or brought up to date. Only its head is read, and only if it is new
-    or was replaced."""
-    path = path.absolute()
     try:
         status = path.stat()
         if not S_ISREG(status.st_mode):
             return NotRecognised(path, "not a regular file")
-        known = Source.objects.filter(path=str(path)).first()
         if known and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
             return known
         head = head_read(path, agent)
@@ -123,21 +146,16 @@ def source_discover(
         return NotRecognised(path, error.strerror or str(error))
     if head is None or not head.session_id:
         return NotRecognised(path, "not a log of an agent that Memex knows")
-    source, _ = Source.objects.update_or_create(
-        path=str(path),
-        defaults={
-            "agent": head.agent,
-            "session_id": head.session_id[:200],
-            "cwd": head.cwd,
-            "size": status.st_size,
-            "mtime_ns": status.st_mtime_ns,
-            "started_at": head.started_at,
-            "parent_id": head.parent_id[:200],
-            "relation": head.relation,
-            "missing_since": None,
-            "is_sample": is_sample or bool(known and known.is_sample),
-        },
+    source = copy(known) if known else Source(path=str(path))
+    source.agent, source.session_id, source.cwd = head.agent, head.session_id[:200], head.cwd
+    source.size, source.mtime_ns = status.st_size, status.st_mtime_ns
+    source.started_at, source.parent_id, source.relation = (
+        head.started_at,
+        head.parent_id[:200],
+        head.relation,
     )
+    source.missing_since = None
+    source.is_sample = is_sample or bool(known and known.is_sample)
     return source
 
 

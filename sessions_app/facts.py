@@ -7,6 +7,7 @@ only until a total is used up, and each kind of fact keeps a limited number of v
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from .extract import (
     call_arguments,
@@ -33,8 +34,10 @@ TEXT_TOTAL, OUTPUT_TOTAL = 12_000_000, 12_000_000
 VALUES_KEPT = 20_000
 _COMMAND_CHARACTERS = 4_000
 _CONCLUSION = 200
-# Distinct words; those of one archive hardly ever come to so many.
-_REMEMBERED = 200_000
+# Distinct words, known from one archive to the next: the sessions of a project speak of the same files.
+_REMEMBERED = 100_000
+_named: dict[str, WordFacts] = {}
+_dull: set[str] = set()
 
 # A file that was worked on matters more than one that a listing happened to print.
 _ACTED_ON, _SAID, _PRINTED = 3, 2, 1
@@ -82,13 +85,11 @@ class Facts:
         self.errors, self.numbers, self.decisions = Tally(), Tally(), Tally()
         self._order = 0
         self._text_left, self._output_left = TEXT_TOTAL, OUTPUT_TOTAL
-        self._word_facts: dict[str, WordFacts] = {}
-        self._dull: set[str] = set()
         for event in events:
             self.add(event)
 
     def add(self, event: ArchivedEvent) -> None:
-        self._forget_words()
+        _forget_words()
         for block in event.blocks:
             self._order += 1
             if block.kind == "tool-call":
@@ -138,26 +139,27 @@ class Facts:
         self, words: set[str], weight: int, *, numbers: bool = True, measured_only: bool = False
     ) -> None:
         # Words repeat: each distinct one is looked at once, the rest is set arithmetic.
+        found = []
+        for word in words - _dull:
+            known = _named.get(word)
+            if known is None:
+                known = word_facts(word) if worth_a_look(word) else None
+                if known is None:
+                    _dull.add(word)
+                    continue
+                _named[word] = known
+            found.append((word, known))
         # Sorted, because the order of a set differs from run to run and a record must not.
-        for word in sorted(words - self._dull):
-            known = self._word_facts.get(word)
-            if known is None and not (known := self._judged(word)):
-                continue
+        found.sort(key=itemgetter(0))
+        for _, known in found:
             for path in known.paths:
                 self.paths.add(path, weight, self._order)
             if numbers:
                 for value in known.measured if measured_only else known.numbers:
                     self.numbers.add(value, weight, self._order)
 
-    def _judged(self, word: str) -> WordFacts | None:
-        known = word_facts(word) if worth_a_look(word) else None
-        if known:
-            self._word_facts[word] = known
-        else:
-            self._dull.add(word)
-        return known
 
-    def _forget_words(self) -> None:
-        if len(self._dull) + len(self._word_facts) > _REMEMBERED:
-            self._dull.clear()
-            self._word_facts.clear()
+def _forget_words() -> None:
+    if len(_dull) + len(_named) > _REMEMBERED:
+        _dull.clear()
+        _named.clear()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from records.ids import workspace_key
 
@@ -21,6 +22,9 @@ from .mirror import Mirror
 from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, SessionFile, Source
 from .stretch import Stretch
+
+# What session.json keeps of a file that the log points to.
+_FILE_FIELDS = ("row", "state", "sha256", "size")
 
 
 @dataclass(slots=True)
@@ -39,7 +43,7 @@ def source_is_read(source: Source) -> bool:
 
 
 def session_ensure(source: Source) -> AgentSession:
-    """The session of a source, made if need be."""
+    """The session of a source; a new one is not saved yet."""
     session = AgentSession.objects.filter(session_id=source.session_id).first()
     if session:
         return session
@@ -50,7 +54,7 @@ def session_ensure(source: Source) -> AgentSession:
             AgentSession.objects.filter(session_id=source.parent_id).values_list("workspace_key", flat=True)
         ).first() or key
     sessionfile.levels_settle(source.session_id, key)
-    return AgentSession.objects.create(
+    return AgentSession(
         session_id=source.session_id,
         agent=source.agent,
         workspace_key=key,
@@ -71,6 +75,7 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     session = session_ensure(source)
     folder = sessionfile.session_folder(session.workspace_key, session.session_id)
     generation, has_more = generation_for(session, folder, path)
+    _rows_make(session, generation)
     result = Ingested(sessions=[session.session_id])
     whole = True
     if has_more:
@@ -88,6 +93,15 @@ def source_ingest(source: Source, *, take_torn_tail: bool) -> Ingested:
     session_file_refresh(session, folder, source)
     source.save(update_fields=["read_size", "read_mtime_ns", "generation"])
     return result
+
+
+def _rows_make(session: AgentSession, generation: Generation) -> None:
+    """Of what is new, in one transaction."""
+    if generation.pk is None:
+        with transaction.atomic():
+            if session._state.adding:
+                session.save(force_insert=True)
+            generation.save(force_insert=True)
 
 
 def session_reparse(session: AgentSession, folder: Path, number: int) -> None:
@@ -149,11 +163,11 @@ def session_file_refresh(session: AgentSession, folder: Path, source: Source) ->
         "generation": source.generation,
     }  # fmt: skip
     # How much of each was read: less than that in the mirror is a loss that a rebuild must not hide.
-    data["generations"] = {
-        str(row.number): row.parsed_bytes for row in session.generations.order_by("number")
-    }
+    parsed = session.generations.order_by("number").values_list("number", "parsed_bytes")
+    data["generations"] = {str(number): parsed_bytes for number, parsed_bytes in parsed}
+    files = SessionFile.objects.filter(session=session).order_by("path")
     data["files"] = {
-        file.path: {"row": file.row, "state": file.state, "sha256": file.sha256, "size": file.size}
-        for file in SessionFile.objects.filter(session=session).order_by("path")
+        path: dict(zip(_FILE_FIELDS, values, strict=True))
+        for path, *values in files.values_list("path", *_FILE_FIELDS)
     }
     sessionfile.session_write(folder, data)

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from records.models import Record
 from records.tombstones import is_forgotten
@@ -60,10 +60,15 @@ def pool_session_id(session_id: str, parent_id: str, relation: str) -> str:
 
 def levels_of(pool_id: str, workspace_key: str) -> Levels:
     """The levels of the session that owns pool `pool_id`, whatever they come from."""
-    row = SessionSettings.objects.filter(session_id=pool_id).values_list("l2", "l3").first()
-    if row:
-        return Levels(bool(row[0]), bool(row[1]))
-    return _restored(pool_id, workspace_key) or default_levels(workspace_key)
+    return _levels_kept(pool_id) or _restored(pool_id, workspace_key) or default_levels(workspace_key)
+
+
+def _levels_kept(pool_id: str) -> Levels | None:
+    # Written out: it is asked several times for each log.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT l2, l3 FROM session_settings WHERE session_id = %s", [pool_id])
+        row = cursor.fetchone()
+    return Levels(bool(row[0]), bool(row[1])) if row else None
 
 
 def _restored(pool_id: str, workspace_key: str) -> Levels | None:
@@ -106,21 +111,24 @@ def level_enable(session_id: str, *names: str) -> Levels:
         if name not in ("l2", "l3"):
             raise LevelSticky(f"'{name}' is no level: l2 and l3 can be switched on, and stay on.")
     with transaction.atomic():
-        row, _ = SessionSettings.objects.get_or_create(session_id=session_id, defaults={"updated_at": 0})
+        # The transaction holds the store's write lock: nobody makes the row meanwhile.
+        known = SessionSettings.objects.filter(session_id=session_id).first()
+        row = known or SessionSettings(session_id=session_id, updated_at=0)
         l2, l3 = bool(row.l2) or "l2" in names, bool(row.l3) or "l3" in names
         if (l2, l3) != (bool(row.l2), bool(row.l3)):
             row.updated_at = int(time.time() * 1000)
             row.l2, row.l3 = int(l2), int(l3)
             sessionfile.levels_write(session_id, l2=l2, l3=l3, updated_at=row.updated_at)
-            row.save()
+            row.save(force_insert=known is None)
     return Levels(l2, l3)
 
 
 def default_adopt(pool_id: str, workspace_key: str) -> Levels:
     """A default that is used becomes the session's own: taking the default back later does not touch
     what was switched on by it."""
-    levels = levels_of(pool_id, workspace_key)
-    if levels.any and not SessionSettings.objects.filter(session_id=pool_id).exists():
+    row = _levels_kept(pool_id)
+    levels = row or levels_of(pool_id, workspace_key)
+    if levels.any and row is None and _levels_kept(pool_id) is None:
         return level_enable(pool_id, *(name for name in ("l2", "l3") if getattr(levels, name)))
     return levels
 

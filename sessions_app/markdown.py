@@ -190,8 +190,12 @@ class BodyWriter:
 
 
 def _heading(event: ArchivedEvent) -> str:
-    role, source = _label(event.role) or "event", _label(event.source) or "unknown"
-    return f"### [#{event.seq}] {role} · {source} · {_minutes(event.time)}"
+    return f"### [#{event.seq}] {_speaker(event.role, event.source)} · {_minutes(event.time)}"
+
+
+@lru_cache(maxsize=1_000)
+def _speaker(role: str, source: str) -> str:
+    return f"{_label(role) or 'event'} · {_label(source) or 'unknown'}"
 
 
 @lru_cache(maxsize=1_000)
@@ -231,15 +235,16 @@ def _rendered(block: Block, room: int) -> tuple[str, int, int]:
     shown = escaped(clean(text))
     if block.kind == "text":
         return fenced_off(shown.strip("\n")), len(text), cut
-    return fenced(shown, _info(block)), len(text), cut
+    return fenced(shown, _info(block.kind, block.name, block.is_error)), len(text), cut
 
 
-def _info(block: Block) -> str:
-    name = _label(block.name)
-    if block.kind == "tool-call":
+@lru_cache(maxsize=1_000)
+def _info(kind: str, name: str, is_error: bool) -> str:
+    name = _label(name)
+    if kind == "tool-call":
         return f"tool-call {name}".rstrip()
-    if block.kind == "tool-result":
-        return f"tool-result {name}{' error' if block.is_error else ''}".replace("  ", " ").rstrip()
+    if kind == "tool-result":
+        return f"tool-result {name}{' error' if is_error else ''}".replace("  ", " ").rstrip()
     return name or "other"
 
 
@@ -290,8 +295,9 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 def fenced(text: str, info: str) -> str:
     """`text` in a code fence longer than any run of backticks in it."""
-    runs = _BACKTICKS.findall(text) if "```" in text else []
-    fence = "`" * (1 + max(map(len, runs), default=2))
+    fence = "```"
+    if fence in text:
+        fence = "`" * (1 + max(map(len, _BACKTICKS.findall(text))))
     return f"{fence}{info}\n{text.rstrip(chr(10))}\n{fence}"
 
 

@@ -58,6 +58,7 @@ class Mirror:
         self.generation = generation
         self.frames: list[Frame] = []
         self._last: tuple[int, bytes] = (-1, b"")
+        self._last_offset = 0
         # What can't be read from here on, though it was written; None when all is well.
         self.damage: str | None = None
         self._load()
@@ -92,6 +93,9 @@ class Mirror:
 
     def read(self, offset: int, length: int) -> bytes:
         """The stream's bytes from `offset`; fewer only at its end. Raises MirrorDamaged."""
+        start = offset - self._last_offset
+        if start >= 0 and start + length <= len(self._last[1]):
+            return self._last[1][start : start + length]  # most events follow one another
         pieces, end = [], offset + length
         index = max(0, bisect_right(self._offsets, offset) - 1)
         while index < len(self.frames) and offset < end:
@@ -143,7 +147,7 @@ class Mirror:
         frame = self.frames[index]
         if frame.repeats:
             data = self._with_repeats(data, frame.repeats)
-        self._last = (index, data)
+        self._last, self._last_offset = (index, data), frame.offset
         return data
 
     def _literal(self, index: int) -> bytes:

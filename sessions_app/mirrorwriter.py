@@ -41,12 +41,13 @@ class MirrorWriter:
         self.length = mirror.length
         self._rows = (last.rows + mirror.read(last.offset, last.length).count(b"\n")) if last else 0
         self._seen = {value[0]: (value[1], value[2]) for frame in mirror.frames for value in frame.values}
-        self._literal: list[bytes] = []
+        self._literal: list[memoryview] = []
         self._literal_size = 0
         self._frame_start = self.length
         self._repeats: list[list[int]] = []
         self._values: list[list[Any]] = []
         self._file: IO[bytes] | None = None
+        self._is_synced = True
         self._pool = ThreadPoolExecutor(1)
         self._waiting: list[tuple[dict[str, Any], Future[bytes]]] = []
 
@@ -78,9 +79,10 @@ class MirrorWriter:
         """Everything appended so far is on disk when this returns."""
         self._end_frame()
         self._write_waiting(all_of_them=True)
-        if self._file:
+        if self._file and not self._is_synced:
             self._file.flush()
             os.fsync(self._file.fileno())
+            self._is_synced = True
 
     def close(self) -> None:
         try:
@@ -95,7 +97,7 @@ class MirrorWriter:
         view = memoryview(data)
         while len(view):
             piece = view[: FRAME_BYTES - self._literal_size]
-            self._literal.append(bytes(piece))
+            self._literal.append(piece)
             self._literal_size += len(piece)
             self.length += len(piece)
             view = view[len(piece) :]
@@ -147,6 +149,7 @@ class MirrorWriter:
             header["z"] = len(data)
             text = json.dumps(header, separators=(",", ":")).encode()
             file = self._open_segment()
+            self._is_synced = False
             file.write(SKIPPABLE + len(text).to_bytes(4, "little") + text + data)
 
     def _open_segment(self) -> IO[bytes]:

@@ -108,18 +108,32 @@ def events_read(
     yield from event_texts(session, events.iterator(2_000))
 
 
-def event_texts(session: AgentSession, events: Iterable[Event | EventRef]) -> Iterator[EventText]:
+Mirrors = dict[tuple[str, int], Mirror]
+
+
+def event_texts(
+    session: AgentSession, events: Iterable[Event | EventRef], mirrors: Mirrors | None = None
+) -> Iterator[EventText]:
+    """`mirrors`: those that are open already, for a caller that asks more than once."""
     blocks_of = registry.format_of(session.agent).blocks
-    mirrors: dict[tuple[str, int], Mirror] = {}
+    mirrors = {} if mirrors is None else mirrors
+    mirror, place = None, ("", -1)
     for event in events:
-        place = (event.mirror_id, event.generation)
-        mirror = mirrors.get(place)
+        if mirror is None or (event.mirror_id, event.generation) != place:
+            place = (event.mirror_id, event.generation)
+            mirror = mirrors.get(place)
         if mirror is None:
-            owner = mirror_session_id(session.session_id, event.mirror_id)
-            mirror = mirrors[place] = mirror_of(owner, event.generation)
+            mirror = mirrors[place] = _mirror_of_event(session, event)
         raw = mirror.read(event.offset, event.length)
         if len(raw) < event.length:
             raise MirrorDamaged(
                 f"{mirror.folder}: event #{event.seq} is gone from generation {event.generation}."
             )
         yield EventText(event, raw, blocks_of(raw, event.part))
+
+
+def _mirror_of_event(session: AgentSession, event: Event | EventRef) -> Mirror:
+    owner = mirror_session_id(session.session_id, event.mirror_id)
+    if owner == session.session_id:
+        return Mirror(session_folder(session.workspace_key, owner), event.generation)
+    return mirror_of(owner, event.generation)

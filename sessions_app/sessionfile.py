@@ -13,14 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from django.db import connection
+
 from records.files import write_atomic
 from records.home import safe_segment, sessions_dir
 from records.ids import workspace_key
 
 from .mirror import generations
-from .models import AgentSession, Source
 
 NAME = "session.json"
+# Asked several times for each log: the ORM would need two questions.
+_KEY_OR_CWD = """
+    SELECT (SELECT workspace_key FROM agent_sessions WHERE session_id = %s),
+        (SELECT cwd FROM sources WHERE session_id = %s ORDER BY id LIMIT 1)
+"""
 
 
 class StoreDamaged(Exception):
@@ -38,11 +44,10 @@ def session_folder(key: str, session_id: str) -> Path:
 def workspace_key_of(session_id: str, cwd: str = "") -> str:
     """The workspace of a session that is known by its rows or by its log only; `cwd`: where it is taken to
     have been started when it is not known at all."""
-    key = AgentSession.objects.filter(session_id=session_id).values_list("workspace_key", flat=True).first()
-    if key:
-        return key
-    known = Source.objects.filter(session_id=session_id).values_list("cwd", flat=True).first()
-    return workspace_key(cwd if known is None else known, session_id)
+    with connection.cursor() as cursor:
+        cursor.execute(_KEY_OR_CWD, [session_id, session_id])
+        key, known = cursor.fetchone()
+    return key or workspace_key(cwd if known is None else known, session_id)
 
 
 def session_read(folder: Path) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from django.db.models import Model
 
 from records.maintenance.reindex import records_reindex
 from records.models import PoolTotal, Record
-from sessions_app.archiving import ArchiveResult, archive_lock, archive_run
+from sessions_app.archiving import ArchiveResult, archive_run
 from sessions_app.counts import session_events
 from sessions_app.discovery import files_under
+from sessions_app.locks import archive_lock
 from sessions_app.models import (
     AgentSession,
     ArchivedCompaction,

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from records.models import Record
 from sessions_app.archiving import archive_run
@@ -192,3 +194,27 @@ def test_memory_does_not_grow_with_what_a_log_repeats(agent):
     folder = Path(agent.parent / "home" / "sessions")
     stored = sum(path.stat().st_size for path in folder.rglob("*.zst"))
     assert stored < 2 * len(image)
+
+
+def test_a_log_that_is_named_twice_is_read_once(agent):
+    log = write_log(agent, compactions=1)
+    result = archive_run([log, log.parent / "." / log.name, log.parent])
+    assert (result.files, result.sessions, result.archived) == (3, 1, 1)
+    assert Source.objects.count() == 1
+    assert result.events == Event.objects.count() == len(story(compactions=1))
+
+
+def test_what_an_archive_takes_to_plan_does_not_grow_with_the_session(agent):
+    log = write_log(agent, compactions=3)
+    with CaptureQueriesContext(connection) as asked:
+        archive_run([log])
+    by_replacement = [
+        query["sql"]
+        for query in asked.captured_queries
+        if '"events"."shadowed_by" >=' in query["sql"] or '"events"."shadowed_by" IN' in query["sql"]
+    ]
+    assert len(by_replacement) >= 4
+    with connection.cursor() as cursor:
+        for sql in by_replacement:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            assert "event_shadowed_by" in str(cursor.fetchall()), sql

@@ -12,6 +12,7 @@ from records.files import StoreFull
 from records.search.indexing import bodies_sync
 from sessions_app.archiving import AGENTS, archive_run
 from sessions_app.management.store import StoreCommand
+from sessions_app.processes import MOST, WorkerLost
 
 
 class Command(StoreCommand):
@@ -25,6 +26,8 @@ class Command(StoreCommand):
                             help="log files or folders; without one the agents' known homes")  # fmt: skip
         parser.add_argument("--agent", default="auto", choices=("auto", *AGENTS))
         parser.add_argument("--level", choices=("l2", "l3"), help="switch it on for what is imported")
+        parser.add_argument("--processes", type=int, choices=range(1, MOST + 1),
+                            help="among how many to share the work (default: as it is worth)")  # fmt: skip
         parser.add_argument("--json", action="store_true", help="end with one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,8 +37,9 @@ class Command(StoreCommand):
                 agent=None if options["agent"] == "auto" else options["agent"],
                 level=options["level"],
                 say=lambda line: self.stderr.write(f"warning: {line}"),
+                processes=options["processes"],
             )
-        except (FileNotFoundError, StoreFull) as error:
+        except (FileNotFoundError, StoreFull, WorkerLost) as error:
             raise CommandError(str(error)) from error
         # Found again from the moment on that this says it is archived.
         indexed = bodies_sync(purge=True)
