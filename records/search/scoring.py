@@ -16,7 +16,7 @@ import re2
 from .engine import Statistics
 from .folding import case_and_spaces, fold_case_kept, fold_spaces
 from .query import Asked
-from .terms import extract_chunk, identifier_spans, is_cjk, without_cjk
+from .terms import identifier_spans, is_cjk, terms_of_chunk, without_cjk
 
 PASSAGE_K1, PASSAGE_B = 1.2, 0.7
 RECORD_K1, RECORD_B = 1.5, 0.75
@@ -87,9 +87,7 @@ class Spotter:
             start, end = match.span()
             chunk = data[start:end].decode("utf-8", "replace")
             parts = (chunk,) if chunk.isascii() else without_cjk(chunk)[0].split()
-            terms = [
-                term for part in parts for term in extract_chunk(part).terms.split() if term in self._words
-            ]
+            terms = [term for part in parts for term in terms_of_chunk(part) if term in self._words]
             if terms:
                 yield start, end, terms
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
-from operator import itemgetter
 from typing import NamedTuple
 
 import Stemmer
@@ -108,28 +107,79 @@ def chunk_exact(chunk: str) -> list[str]:
 
 
 def _is_compound(text: str) -> bool:
-    return len(_PART.findall(text)) > 1 or not text.isalnum()
+    return not text.isalnum() or len(_PART.findall(text)) > 1
 
 
 def _extract_chunk(chunk: str) -> Extract:
-    terms = list(chunk_terms(chunk))
-    length = sum(not term.is_stop for term in terms)
-    return Extract(" ".join(term.text for term in terms), " ".join(chunk_exact(chunk)), length)
+    """What `chunk_terms` and `chunk_exact` give, in one pass: this is what indexing spends its time on."""
+    plain = _PLAIN.fullmatch(chunk)
+    if plain:
+        word = plain[1].lower()
+        return Extract(stem(word), "", word not in ENGLISH)
+    terms: list[str] = []
+    exact: list[str] = []
+    stops = 0
+    for piece in _PIECE.finditer(fold_case_kept(chunk)):
+        text = piece[0]
+        if piece.lastgroup:
+            terms.extend(text)
+            if piece.lastgroup == "cjk":
+                terms.extend(map("".join, pairwise(text)))
+            continue
+        compound = not text.isalnum()
+        for identifier in _IDENTIFIER.findall(text):
+            parts = _PART.findall(identifier)
+            if len(parts) > 1 or identifier[-1] in "+#":
+                compound = True
+                if len(identifier) <= IDENTIFIER_MAX:
+                    terms.append(identifier.casefold())
+            for part in parts:
+                word = part.casefold()[:IDENTIFIER_MAX]
+                stops += word in ENGLISH
+                terms.append(stem(word))
+        if compound:
+            exact.append(text.casefold()[:EXACT_MAX])
+    return Extract(" ".join(terms), " ".join(exact), len(terms) - stops)
 
 
-class _Remembered(dict[str, Extract]):
-    def __missing__(self, chunk: str) -> Extract:
-        found = _extract_chunk(chunk)
+class _Remembered(dict[str, str]):
+    """The terms of chunks. In two generations, so that what is said all the time is never forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.exact: dict[str, str] = {}
+        self.stops: set[str] = set()
+        self._older: dict[str, str] = {}
+
+    def __missing__(self, chunk: str) -> str:
+        terms = self._older.get(chunk)
+        if terms is None:
+            found = _extract_chunk(chunk)
+            terms = found.terms
+            if found.exact:
+                self.exact[chunk] = found.exact
+            if not found.length and terms:
+                self.stops.add(chunk)
         if len(chunk) <= _REMEMBERED_LENGTH:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = terms
+        return terms
+
+    def tidy(self) -> None:
+        """Between two texts: forgets what has not been said for long."""
+        if len(self) < _REMEMBERED:
+            return
+        self.exact = {chunk: exact for chunk, exact in self.exact.items() if chunk in self}
+        self.stops &= self.keys()
+        self._older = dict(self)
+        self.clear()
 
 
 _remembered = _Remembered()
-extract_chunk = _remembered.__getitem__
-_terms, _exact, _length = itemgetter(0), itemgetter(1), itemgetter(2)
+
+
+def terms_of_chunk(chunk: str) -> list[str]:
+    _remembered.tidy()
+    return _remembered[chunk].split()
 
 
 def extract(text: str) -> Extract:
@@ -140,12 +190,15 @@ def extract(text: str) -> Extract:
         for run in runs:
             characters.extend(run)
             pairs.extend(map("".join, pairwise(run)))
-    found = [extract_chunk(chunk) for chunk in text.split()]
-    return Extract(
-        " ".join([*filter(None, map(_terms, found)), *characters, *pairs]),
-        " ".join(filter(None, map(_exact, found))),
-        sum(map(_length, found)) + len(characters) + len(pairs),
-    )
+    _remembered.tidy()
+    chunks = text.split()
+    found = " ".join(filter(None, map(_remembered.__getitem__, chunks)))
+    exact = _remembered.exact
+    names = [exact[chunk] for chunk in sorted(exact.keys() & chunks)]
+    if characters:
+        found = " ".join(filter(None, (found, *characters, *pairs)))
+    stops = sum(map(_remembered.stops.__contains__, chunks))
+    return Extract(found, " ".join(names), found.count(" ") + 1 - stops if found else 0)
 
 
 def is_cjk(term: str) -> bool:
@@ -161,10 +214,6 @@ def without_cjk(folded: str) -> tuple[str, list[str]]:
 def identifier_spans(folded: str) -> Iterator[tuple[int, int, list[str]]]:
     """(start, end, terms) of what stands between signs in a chunk: words, and identifiers with their parts."""
     for identifier in _IDENTIFIER.finditer(folded):
-        terms = [
-            term
-            for part in without_cjk(identifier[0])[0].split()
-            for term in extract_chunk(part).terms.split()
-        ]
+        terms = [term for part in without_cjk(identifier[0])[0].split() for term in terms_of_chunk(part)]
         if terms:
             yield *identifier.span(), terms

@@ -45,12 +45,14 @@ def test_names_are_kept_as_they_are_written(text):
     assert chunk_exact(text) == [text]
 
 
-@given(st.text())
+@given(st.text() | st.text(alphabet="aZ_09./:-+#@ 数据é"))
 def test_extraction_takes_any_text(text):
     found = extract(text)
     assert found.length <= len(found.terms.split())
     for chunk in text.split():
-        list(chunk_terms(chunk))
+        single = extract(chunk)
+        assert sorted(single.terms.split()) == sorted(term.text for term in chunk_terms(chunk))
+        assert set(single.exact.split()) == set(chunk_exact(chunk))
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
