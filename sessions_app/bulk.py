@@ -49,9 +49,8 @@ def bulk_pass(
     sources: list[Source], run: Pass, *, named: bool, level: str | None, processes: int | None
 ) -> list[Source]:
     """Does what can be shared among processes, and gives back the sources that are left to do. `level`: is
-    switched on first. `processes`
-    None: as many as there are processors, if there is enough to read. Raises what `source_pass` does, and
-    WorkerLost."""
+    switched on first. `processes` None: as many as there are processors, if there is enough to read. Raises
+    what `source_pass` does, and WorkerLost."""
     count = (processes or processors()) if can_share() else 1
     first = processes is not None
     while count > 1 and (first or _bytes_to_read(sources) >= _WORTHWHILE_BYTES):

@@ -73,22 +73,28 @@ def shared_work(
     left = list(items)
     while left:
         until = time.monotonic() + _ROUND_SECONDS
-        with archive_lock_inherited(), _pool(processes) as pool:
+        with archive_lock_inherited(), _pool(processes) as pool, _losses_told():
             begun = [(item, pool.submit(_unless_late, until, work, item)) for item in left]
             left = []
             for item, future in begun:
-                try:
-                    given = future.result()
-                except BrokenProcessPool as error:
-                    raise WorkerLost(
-                        "A process that was archiving was ended from outside. What it had done is kept; run it again."
-                    ) from error
+                given = future.result()
                 if given is None:
                     left.append(item)
                 else:
                     done(given[0])
         if left:
             time.sleep(_PAUSE_SECONDS)
+
+
+@contextmanager
+def _losses_told() -> Iterator[None]:
+    """The pool says so at whatever is asked of it next."""
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise WorkerLost(
+            "A process that was archiving was ended from outside. What it had done is kept; run it again."
+        ) from error
 
 
 def _unless_late(until: float, work: Callable[[T], R], item: T) -> tuple[R] | None:
