@@ -89,19 +89,21 @@ class Aliases:
 
     def expanded(self, asked: Asked) -> Asked:
         """With the terms of synonyms. A question that is one name or quotation stays as it is."""
-        synonyms: set[str] = set()
+        origins: dict[str, str] = {}
         for term in asked.weights:
-            synonyms |= self._words.get(term, set())
+            for synonym in self._words.get(term, ()):
+                origins.setdefault(synonym, term)
         if not asked.verbatim.isascii():
             for word, others in self._chinese.items():
                 if word in asked.verbatim:
-                    synonyms |= others
+                    for synonym in others:
+                        origins.setdefault(synonym, word[:2])
         weights = dict(asked.weights)
-        added: set[str] = set()
-        for word in sorted(synonyms):
+        added: dict[str, str] = {}
+        for word, origin in sorted(origins.items()):
             found = [term.text for term in chunk_terms(word) if term.sort is not Sort.CHARACTER]
             for text in found:
                 if text not in weights:
                     weights[text] = WEIGHT / len(found)
-                    added.add(text)
+                    added[text] = origin
         return asked.with_weights(weights, added) if added else asked

@@ -87,12 +87,14 @@ def _with_prefixes(
     unknown = [term for term in asked.weights if _may_be_part(term) and not frequencies[term][0]]
     extra: dict[str, tuple[int, int]] = {}
     weights = dict(asked.weights)
+    origins: dict[str, str] = {}
     for term in unknown[:_FRAGMENTS]:
         for other in folder.with_prefix(term, _PREFIX_LIMIT) or _known_beginning(folder, term):
             if other not in weights:
                 weights[other] = PREFIX_WEIGHT * weights[term]
                 extra[other] = (folder.frequency(other), folder.records_with(other))
-    return (asked.with_weights(weights, extra) if extra else asked), extra
+                origins[other] = term
+    return (asked.with_weights(weights, origins) if extra else asked), extra
 
 
 def _known_beginning(folder: Folder, term: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .folding import fold_spaces
@@ -32,11 +32,11 @@ class Asked:
     exacts: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
     verbatim: str = ""
-    # Terms that stand in for one of the weights' by a synonym.
-    aliases: frozenset[str] = frozenset()
+    # Terms that stand in for another one: synonyms, and longer words with this beginning.
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def with_weights(self, weights: dict[str, float], aliases: Iterable[str]) -> "Asked":
-        return replace(self, weights=weights, aliases=self.aliases | frozenset(aliases))
+    def with_weights(self, weights: dict[str, float], aliases: Mapping[str, str]) -> "Asked":
+        return replace(self, weights=weights, aliases={**self.aliases, **aliases})
 
     @property
     def is_empty(self) -> bool:

@@ -25,6 +25,8 @@ RECORD_K1, RECORD_B = 1.5, 0.75
 NEARNESS, WORD_GAP, CJK_GAP = 0.2, 25, 10
 LOOKED_AT = 20
 SHORT = 3
+# What words and identifiers are made of.
+_LETTER = r"[0-9A-Za-z_\x{80}-\x{10FFFF}]"
 VERBATIM, WHOLE_WORDS, EXACTS, QUOTED, ALL_TERMS = 3.0, 0.5, 1.0, 2.0, 0.2
 
 
@@ -40,7 +42,7 @@ class Look(NamedTuple):
 class Spotter:
     """Finds the terms of a question in text without taking all of it apart.
 
-    One pass of a linear-time expression gives the few chunks that may hold a term, since they contain its
+    One pass of a linear-time expression gives the few words that may hold a term, since they contain its
     beginning; only these are extracted. (Extraction of whole passages took three quarters of a search.)
     """
 
@@ -49,7 +51,11 @@ class Spotter:
         self._cjk = [term for term in given if is_cjk(term)]
         self._words = frozenset(given) - frozenset(self._cjk)
         beginnings = sorted(map(_beginning, self._words))
-        self._chunks = re2.compile(f"(?i)\\S*(?:{'|'.join(beginnings)})\\S*".encode()) if beginnings else None
+        self._chunks = (
+            re2.compile(f"(?i){_LETTER}*(?:{'|'.join(beginnings)}){_LETTER}*(?:\\+\\+|#)?".encode())
+            if beginnings
+            else None
+        )
 
     def spots(self, folded: str) -> dict[str, list[int]]:
         """Where each term that occurs begins: characters for CJK, else bytes. `folded`: but for its case."""
@@ -80,7 +86,7 @@ class Spotter:
                     yield offset + first, offset + last
 
     def _found(self, data: bytes) -> Iterator[tuple[int, int, list[str]]]:
-        """(start, end, terms) of the chunks that hold words of the question."""
+        """(start, end, terms) of the words and identifiers that hold terms of the question."""
         if self._chunks is None:
             return
         for match in self._chunks.finditer(data):
@@ -122,6 +128,10 @@ class Scorer:
             term: weight * rarity(frequencies[term][1], statistics.records)
             for term, weight in asked.weights.items()
         }
+        self._exacts = [
+            (exact, (QUOTED if exact in asked.quoted else EXACTS) * self.share(exact))
+            for exact in asked.exacts
+        ]
         self._pairs = list(self._neighbours())
         self._all_pairs = sum(weight for *_, weight in self._pairs)
 
@@ -150,19 +160,39 @@ class Scorer:
 
     def passage(self, look: Look, length: int) -> float:
         average = self._statistics.passage_length
-        score = _bm25(look.counts, self._passage_weights, length / average, PASSAGE_K1, PASSAGE_B)
+        counts = self._once(look.counts)
+        score = _bm25(counts, self._passage_weights, length / average, PASSAGE_K1, PASSAGE_B)
         return score * (1 + NEARNESS * look.nearness)
 
     def record(self, counts: Mapping[str, int], length: int) -> float:
         average = self._statistics.record_length
+        counts = self._once(counts)
         return _bm25(counts, self._record_weights, length / average, RECORD_K1, RECORD_B)
+
+    def _once(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """A term stands for itself, else its best synonym does: five of them are not five terms found."""
+        aliases = self.asked.aliases
+        if not aliases or aliases.keys().isdisjoint(counts):
+            return counts
+        kept = {term: count for term, count in counts.items() if term not in aliases}
+        best: dict[str, str] = {}
+        for alias in sorted(aliases.keys() & counts):
+            origin = aliases[alias]
+            if origin not in kept and self._weighs(alias, counts) > self._weighs(best.get(origin), counts):
+                best[origin] = alias
+        return kept | {alias: counts[alias] for alias in best.values()}
+
+    def _weighs(self, term: str | None, counts: Mapping[str, int]) -> float:
+        return self._passage_weights[term] * min(counts[term], 3) if term else 0.0
 
     def share(self, text: str) -> float:
         """How much of the question a text holds, 0 to 1, by what its terms weigh."""
-        weights = self._passage_weights
-        return sum(weights[term] for term in self.spotter.spots(fold_case_kept(text))) / (
-            sum(weights.values()) or 1.0
-        )
+        weights = {term: weight for term, weight in self._passage_weights.items() if self._counts(term)}
+        held = self.spotter.spots(fold_case_kept(text)).keys() & weights
+        return sum(weights[term] for term in held) / (sum(weights.values()) or 1.0)
+
+    def _counts(self, term: str) -> bool:
+        return term not in self.asked.aliases
 
     def equals_one(self, values: Iterable[str]) -> bool:
         """That the question says one of these values as it is."""
@@ -177,12 +207,7 @@ class Scorer:
         total = 0.0
         if asked.verbatim and asked.verbatim in folded:
             total += VERBATIM + (WHOLE_WORDS if _stands_alone(asked.verbatim, folded) else 0.0)
-        if asked.exacts:
-            held = sum(
-                (QUOTED if exact in asked.quoted else EXACTS) for exact in asked.exacts if exact in folded
-            )
-            total += held / len(asked.exacts)
-        return total
+        return total + sum(worth for exact, worth in self._exacts if exact in folded)
 
 
 def _bm25(counts: Mapping[str, int], weights: dict[str, float], length: float, k1: float, b: float) -> float:
