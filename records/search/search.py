@@ -25,19 +25,21 @@ from .aliases import Aliases, aliases_read
 from .candidates import Found, Key, gather
 from .cards import card_fields, cards_pending
 from .engine import Hit, IndexDamaged, Part
+from .grep import grep
 from .indexing import bodies_sync, pool_discard
 from .pools import Visible, folder, layout_is_current, pools_visible
 from .query import Asked, ask
 from .reading import Texts, body_offset
-from .results import Card, Reason, SearchAnswer, SearchHit
-from .scoring import ALL_TERMS, Look, Scorer, Spotter
+from .results import Card, Reason, SearchAnswer, SearchHit, Snippet
+from .scoring import ALL_TERMS, VERBATIM, Look, Scorer, Spotter
 from .snippets import snippet
 
 logger = logging.getLogger(__name__)
 
 LIMIT_MAX = 100
-# Records that are read and scored.
+# Of the cards of records whose passages are still to be written.
 _LOOKED_AT = 100
+_LITERAL_MAX, _LITERAL_HITS, _LITERAL_SECONDS = 80, 5, 1.0
 # With so few records passing the filters, the engine looks at their passages only.
 _NARROW = 2_000
 # What is not in the body index yet and can be brought in without keeping the caller waiting.
@@ -86,8 +88,45 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
     cards = _cards(
         scope, filters, {hit.record for each in found for hit in each.hits.values()} | fresh.keys()
     )
-    ranked = _ranked(asked, found, cards, fresh, max(1, min(limit, LIMIT_MAX)))
+    limit = max(1, min(limit, LIMIT_MAX))
+    ranked = _ranked(asked, found, cards, fresh, limit)
+    if _needs_literal(asked) and not any("verbatim" in hit.reason.legs for hit in ranked):
+        ranked = _with_literal(_literal(scope, text, filters), ranked)[:limit]
     return SearchAnswer(ranked, "", pending, sum(each.seconds for each in found))
+
+
+def _needs_literal(asked: Asked) -> bool:
+    """That signs are what it is about: "#[test]" is not "test"."""
+    text = asked.verbatim
+    return 2 <= len(text) <= _LITERAL_MAX and " " not in text and not text.isalnum()
+
+
+def _with_literal(literal: list[SearchHit], ranked: list[SearchHit]) -> list[SearchHit]:
+    ids = {hit.card.id for hit in literal}
+    return [*literal, *(hit for hit in ranked if hit.card.id not in ids)]
+
+
+def _literal(scope: Scope, text: str, filters: Filters) -> list[SearchHit]:
+    """Records that hold a text as it stands, looked for in their files: for what no index of words has."""
+    found = grep(
+        scope, text.strip(), literal=True, max_hits=_LITERAL_HITS, max_hits_per_record=1,
+        timeout_s=_LITERAL_SECONDS, **filters,
+    )  # fmt: skip
+    entries = dict(
+        SearchEntry.objects.filter(record_id__in=[hit.record_id for hit in found.hits]).values_list(
+            "record_id", "number"
+        )
+    )
+    cards = _cards(scope, filters, set(entries.values()))
+    reason = Reason(("verbatim",))
+    return [
+        SearchHit(
+            cards[entries[hit.record_id]], VERBATIM,
+            Snippet(hit.line, hit.spans, hit.cut_before, hit.cut_after), reason, hit.offset, hit.seq, hit.seq,
+        )
+        for hit in found.hits
+        if entries.get(hit.record_id) in cards
+    ]  # fmt: skip
 
 
 def _freshen() -> int:

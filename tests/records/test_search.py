@@ -91,6 +91,16 @@ def test_the_words_as_they_stand_come_first():
     assert titles("port 5432: connection refused")[0] == "exact"
 
 
+def test_signs_that_no_word_has_are_found():
+    for n in range(70):
+        write(f"c{n}", title=f"test {n}", body="test of the tests")
+    write("exact", title="exact", body=f"{FILLER}\n#[test]\nfn works() {{}}\n")
+    bodies_sync()
+    hit = search(OWNER, "#[test]").hits[0]
+    assert (hit.card.title, hit.reason.legs) == ("exact", ("verbatim",))
+    assert [hit.snippet.text[start:end] for start, end in hit.snippet.marks] == ["#[test]"]
+
+
 def test_synonyms_are_found_and_said():
     write("c1", title="wanted", body="The sqlite file is locked.")
     write("c2", title="other", body="Nothing.")
