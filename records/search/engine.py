@@ -241,18 +241,23 @@ class Writer:
     _index: tantivy.Index
     _writer: tantivy.IndexWriter
     added: int = field(default=0)
+    # Since the last commit.
+    has_changes: bool = field(default=False)
 
     def remove(self, records: Iterable[int]) -> None:
+        self.has_changes = True
         with _guarded(self.path):
             for number in records:
                 # By query: deleting by term would take the number for a signed one, and find nothing.
                 self._writer.delete_documents_by_query(Query.term_query(self._index.schema, "record", number))
 
     def clear(self) -> None:
+        self.has_changes = True
         with _guarded(self.path):
             self._writer.delete_all_documents()
 
     def add(self, entry: Entry) -> None:
+        self.has_changes = True
         document = tantivy.Document()
         document.add_text("terms", entry.terms)
         if entry.exact:
@@ -274,6 +279,7 @@ class Writer:
     def commit(self) -> None:
         with _guarded(self.path):
             self._writer.commit()
+        self.has_changes = False
 
 
 def _unsigned(value: int | None) -> int:
@@ -288,11 +294,14 @@ def writing(path: Path, *, heap_bytes: int = HEAP_BYTES) -> Iterator[Writer]:
     with _guarded(path):
         index = _open(path)
         inner = index.writer(heap_bytes, 1)
+    writer = Writer(path, index, inner)
     try:
-        yield Writer(path, index, inner)
+        yield writer
     finally:
         with _guarded(path):
-            inner.rollback()
+            if writer.has_changes:
+                # It ends merges as well, and leaves their files behind: not after a commit.
+                inner.rollback()
             inner.wait_merging_threads()
 
 
