@@ -23,6 +23,7 @@ from .listing import (
     records_passing,
 )
 from .models import PoolTotal, Record
+from .nav import BadPath, Nav, NavEntry, nav
 from .recordfile import body_of
 from .rows import content_hash
 from .scope import Scope
@@ -30,13 +31,17 @@ from .services import Unreadable, record_refresh
 
 __all__ = [
     "ORDERS",
+    "BadPath",
     "Catalog",
     "Facets",
     "Filters",
+    "Nav",
+    "NavEntry",
     "OpenedRecord",
     "Page",
     "catalog",
     "facets",
+    "nav",
     "record_count",
     "record_get",
     "record_list",
