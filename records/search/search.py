@@ -25,6 +25,7 @@ from .aliases import Aliases, aliases_read
 from .candidates import Found, Key, gather
 from .cards import card_fields, cards_pending
 from .engine import Hit, IndexDamaged, Part
+from .hints import no_hits
 from .indexing import bodies_sync, pool_discard
 from .pools import Visible, folder, layout_is_current, pools_visible
 from .query import Asked, ask
@@ -87,6 +88,8 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
         scope, filters, {hit.record for each in found for hit in each.hits.values()} | fresh.keys()
     )
     ranked = _ranked(asked, found, cards, fresh, max(1, min(limit, LIMIT_MAX)))
+    if not ranked:
+        return no_hits(scope, text, asked, filters, pending, search)
     return SearchAnswer(ranked, "", pending, sum(each.seconds for each in found))
 
 
