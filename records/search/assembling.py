@@ -3,7 +3,8 @@
 Data flow: search -> the passage of each hit, read again from its record (places) -> packing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Unpack
 
@@ -25,6 +26,9 @@ HITS = 30
 # The text of events that a body cuts is in the mirror, and dear.
 _OVERFLOW_MAX = 10
 _FOCUS_MIN = 40
+# Bytes: more than two passages have.
+_NEAR = 16_000
+_EVENT = b"### [#"
 
 
 class _Found(NamedTuple):
@@ -76,7 +80,7 @@ def _candidate(record: Record, hit: SearchHit, found: _Found) -> Candidate:
     label = [record.kind, datetime.fromtimestamp(record.created_at / 1000, UTC).strftime("%Y-%m-%d")]
     if hit.seq_start is not None:
         last = f"–#{hit.seq_end}" if hit.seq_end not in (None, hit.seq_start) else ""
-        label.append(f"events #{hit.seq_start}{last}")
+        label.append(f"event{'s' if last else ''} #{hit.seq_start}{last}")
     if record.status != "active":
         label.append(record.status)
     return Candidate(
@@ -100,9 +104,8 @@ def _found(record: Record, hit: SearchHit, *, with_overflow: bool) -> _Found | N
         return None
     if hit.offset is None:
         # Its card was found: what it says in short, else how it begins.
-        first = _at(passages(body), 0)
-        return _Found(record.summary) if record.summary.strip() or first is None else first
-    return _at(passages(body), hit.offset) or _Found(hit.snippet.text)
+        return _Found(record.summary) if record.summary.strip() else _around(body, 0)
+    return _around(body, hit.offset) or _Found(hit.snippet.text)
 
 
 def _body(record: Record) -> bytes | None:
@@ -113,29 +116,35 @@ def _body(record: Record) -> bytes | None:
         return None
 
 
-def _at(found: Iterable[Passage], offset: int) -> _Found | None:
-    """The passage that holds this byte."""
-    before: Passage | None = None
-    each: Iterator[Passage] = iter(found)
-    for passage in each:
-        if passage.start + passage.size > offset:
-            after = next(each, None)
-            return _Found(
-                _readable(passage.text),
-                passage.start,
-                _neighbour(before, passage),
-                _neighbour(after, passage),
-            )
-        before = passage
-    return None
+def _around(body: bytes, offset: int) -> _Found | None:
+    """The passage that begins here. Only the text near it is taken apart: bodies have a megabyte."""
+    following = passages(body[offset : offset + _NEAR])
+    passage = next(following, None)
+    if passage is None:
+        return None
+    after = next(following, None)
+    return _Found(
+        _readable(passage.text),
+        offset + passage.start,
+        "" if passage.start else _before(body, offset),
+        _readable(after.text) if after is not None and _same_events(passage, after) else "",
+    )
 
 
-def _neighbour(other: Passage | None, passage: Passage) -> str:
-    if other is None or (other.seq_start, other.seq_end) != (passage.seq_start, passage.seq_end):
+def _before(body: bytes, offset: int) -> str:
+    """The passage of the same event that ends here."""
+    if body.startswith(_EVENT, offset):
         return ""
-    follows = other.start == passage.start + passage.size
-    precedes = passage.start == other.start + other.size
-    return _readable(other.text) if follows or precedes else ""
+    start = max(0, offset - _NEAR)
+    heading = body.rfind(b"\n" + _EVENT, start, offset)
+    # Without one the event is long, and any line will do to begin with.
+    start = heading + 1 if heading >= 0 else body.find(b"\n", start, offset) + 1 if start else 0
+    last = deque(passages(body[start:offset]), maxlen=1)
+    return _readable(last[0].text) if last else ""
+
+
+def _same_events(one: Passage, other: Passage) -> bool:
+    return (one.seq_start, one.seq_end) == (other.seq_start, other.seq_end)
 
 
 def _readable(text: str) -> str:
@@ -150,6 +159,7 @@ def _in_overflow(record: Record, hit: SearchHit) -> _Found | None:
         if at >= 0:
             data = event.text[event.shown :].encode("utf-8", "surrogatepass")
             offset = len(event.text[event.shown : max(at, event.shown)].encode("utf-8", "surrogatepass"))
-            found = _at(passages(data), offset)
+            # Back to where a line begins, as passages do.
+            found = _around(data, data.rfind(b"\n", 0, offset) + 1)
             return found._replace(start=None) if found else None
     return None

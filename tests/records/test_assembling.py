@@ -60,7 +60,7 @@ def test_the_whole_passage_is_read_from_the_record():
     assert first.seq_start == first.seq_end == 7
     opened = record_open(OWNER, first.id)
     assert opened.body[first.offset :].decode().startswith("### [#7] user\nThe connection pool")
-    assert f"{first.id} · episode · 2023-11-14 · events #7" in packed.context
+    assert f"{first.id} · episode · 2023-11-14 · event #7" in packed.context
     (twin,) = (left for left in packed.omitted if left.why.startswith("says the same as"))
     assert twin.why == f"says the same as {first.id}"
     assert twin.tokens > 90
