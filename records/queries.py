@@ -23,13 +23,14 @@ from .listing import (
     records_passing,
 )
 from .models import PoolTotal, Record
-from .nav import BadPath, Nav, NavEntry, nav
+from .nav import GROUPED_MAX, BadPath, Nav, NavEntry, nav
 from .recordfile import body_of
 from .rows import content_hash
 from .scope import Scope
 from .services import Unreadable, record_refresh
 
 __all__ = [
+    "GROUPED_MAX",
     "ORDERS",
     "BadPath",
     "Catalog",
