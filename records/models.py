@@ -6,6 +6,7 @@ Tables keep the names and columns of the original store, so that existing reader
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 
 
 class Kind(models.TextChoices):
@@ -34,6 +35,13 @@ class Status(models.TextChoices):
     RESOLVED = "resolved"
     SUPERSEDED = "superseded"
     TRASHED = "trashed"
+
+
+HIDDEN = (Status.SUPERSEDED, Status.SUGGESTED, Status.TRASHED)
+# SQLite reads a partial index only for a query that repeats its condition, term by term: these filters serve
+# both. With `IN` it doesn't recognise them.
+SHOWN_Q = ~Q(status="superseded") & ~Q(status="suggested") & ~Q(status="trashed")
+HOT_Q = Q(cold=0) & (Q(status="active") | Q(status="pinned"))
 
 
 class Trust(models.TextChoices):
@@ -80,12 +88,43 @@ class Record(models.Model):
     class Meta:
         db_table = "records"
         indexes: ClassVar = [
-            models.Index(fields=["workspace_key", "kind", "status", "updated_at"], name="records_ws_index"),
-            models.Index(
-                fields=["workspace_key", "scope", "session_id", "updated_at"], name="records_scope_index"
-            ),
             models.Index(fields=["created_at"], name="records_created_index"),
             models.Index(fields=["updated_at", "id"], name="records_updated_index"),
+            # A pool's records in order: all that are shown, those of a kind, everything.
+            models.Index(
+                fields=["workspace_key", "scope", "updated_at", "id"],
+                name="records_pool_updated",
+                condition=SHOWN_Q,
+            ),
+            models.Index(
+                fields=["workspace_key", "scope", "kind", "updated_at", "id"],
+                name="records_pool_kind",
+                condition=SHOWN_Q,
+            ),
+            models.Index(fields=["workspace_key", "scope", "created_at"], name="records_pool_created"),
+            models.Index(fields=["session_id", "updated_at", "id"], name="records_session"),
+            # What a catalog chooses from, in a pool and for the owner of all.
+            models.Index(
+                fields=["workspace_key", "scope", "updated_at", "id"], name="records_hot", condition=HOT_Q
+            ),
+            models.Index(
+                fields=["workspace_key", "scope", "cold", "updated_at", "id"],
+                name="records_pool_pinned",
+                condition=Q(status="pinned"),
+            ),
+            models.Index(
+                fields=["cold", "updated_at", "id"], name="records_pinned", condition=Q(status="pinned")
+            ),
+            models.Index(
+                fields=["workspace_key", "scope", "kind", "updated_at", "id"],
+                name="records_pool_threads",
+                condition=HOT_Q & Q(kind="open-thread"),
+            ),
+            models.Index(
+                fields=["kind", "updated_at", "id"],
+                name="records_threads",
+                condition=HOT_Q & Q(kind="open-thread"),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -111,6 +150,12 @@ class PoolTotal(models.Model):
             models.UniqueConstraint(
                 fields=["workspace_key", "scope", "session_id", "kind", "status", "cold"],
                 name="pool_total_key",
+            )
+        ]
+        # The owner's sums over many sessions, read off in the order they are grouped in.
+        indexes: ClassVar = [
+            models.Index(
+                fields=["kind", "status", "cold", "count", "tokens", "bytes"], name="pool_totals_sums"
             )
         ]
 
@@ -140,7 +185,9 @@ class SearchEntry(models.Model):
     class Meta:
         db_table = "search_entries"
         indexes: ClassVar = [
-            models.Index(fields=["pending", "workspace_key", "scope", "number"], name="search_pending"),
+            models.Index(
+                fields=["workspace_key", "scope", "number"], name="search_pending", condition=Q(pending=1)
+            ),
             models.Index(fields=["session_id", "workspace_key"], name="search_session"),
         ]
 

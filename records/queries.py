@@ -2,44 +2,53 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
-from django.db.models import Q, QuerySet, Sum, TextField
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db import connection
+from django.db.models import Q, Sum
 
 from . import places
-from .header import to_json
-from .models import PoolTotal, Record, Status
+from .catalog import Catalog, catalog
+from .listing import (
+    LIMIT_MAX,
+    ORDERS,
+    Filters,
+    Sql,
+    first_of,
+    join,
+    pools_of,
+    pools_sql,
+    record_count,
+    records_filtered,
+    records_passing,
+)
+from .models import PoolTotal, Record
+from .nav import GROUPED_MAX, BadPath, Nav, NavEntry, nav
 from .recordfile import body_of
 from .rows import content_hash
 from .scope import Scope
 from .services import Unreadable, record_refresh
 
-HIDDEN = (Status.SUPERSEDED, Status.SUGGESTED, Status.TRASHED)
-LIMIT_MAX = 500
-# Attribute and whether the greatest comes first; the id decides between equals.
-ORDERS = {
-    "updated": ("updated_at", True),
-    "created": ("created_at", True),
-    "oldest": ("created_at", False),
-    "tokens": ("tokens", True),
-    "read": ("read_count", True),
-    "title": ("title", False),
-}
-
-
-class Filters(TypedDict, total=False):
-    """Which records are meant. `tag`: a value, or `name:value`. Without `statuses`: all but superseded,
-    suggested, trashed."""
-
-    kinds: Collection[str]
-    statuses: Collection[str]
-    workspace_key: str | None
-    session_id: str | None
-    cold: bool | None
-    tag: str | None
-    agent: str | None
+__all__ = [
+    "GROUPED_MAX",
+    "ORDERS",
+    "BadPath",
+    "Catalog",
+    "Facets",
+    "Filters",
+    "Nav",
+    "NavEntry",
+    "OpenedRecord",
+    "Page",
+    "catalog",
+    "facets",
+    "nav",
+    "record_count",
+    "record_get",
+    "record_list",
+    "record_open",
+    "records_filtered",
+]
 
 
 @dataclass(frozen=True)
@@ -92,22 +101,6 @@ def record_open(scope: Scope, record_id: str) -> OpenedRecord:
     return OpenedRecord(record, body_of(data))
 
 
-def records_filtered(scope: Scope, **filters: Unpack[Filters]) -> QuerySet[Record]:
-    """Every record in scope that passes, in no order."""
-    statuses = filters.get("statuses")
-    found = Record.objects.filter(scope.q()).filter(
-        Q(status__in=statuses) if statuses else ~Q(status__in=HIDDEN),
-        **_equal(filters.get("workspace_key"), filters.get("session_id"), filters.get("cold")),
-    )
-    if kinds := filters.get("kinds"):
-        found = found.filter(kind__in=kinds)
-    if (agent := filters.get("agent")) is not None:
-        found = found.filter(provenance__agent=agent)
-    if (tag := filters.get("tag")) is not None:
-        found = _tagged(found, tag)
-    return found
-
-
 def record_list(
     scope: Scope,
     *,
@@ -130,21 +123,42 @@ def record_list(
     """
     if order not in ORDERS:
         raise ValueError(f"order must be one of {', '.join(ORDERS)}, not {order!r}.")
-    found = records_filtered(
-        scope,
-        kinds=kinds,
-        statuses=statuses,
-        workspace_key=workspace_key,
-        session_id=session_id,
-        cold=cold,
-        tag=tag,
-        agent=agent,
-    )
+    filters: Filters = {
+        "kinds": kinds,
+        "statuses": statuses,
+        "workspace_key": workspace_key,
+        "session_id": session_id,
+        "cold": cold,
+        "tag": tag,
+        "agent": agent,
+    }
+    found = records_passing(**filters)
     if text:
         found = found.filter(
             Q(title__icontains=text) | Q(summary__icontains=text) | Q(use_when__icontains=text)
         )
-    return _page(found, order=order, after_cursor=after_cursor, offset=offset, limit=min(limit, LIMIT_MAX))
+    attribute, descending = ORDERS[order]
+    sign, beyond = ("-", "lt") if descending else ("", "gt")
+    if after_cursor is not None:
+        value, record_id = _position(after_cursor, attribute)
+        found = found.filter(
+            Q(**{f"{attribute}__{beyond}": value}) | Q(**{attribute: value, f"id__{beyond}": record_id})
+        )
+    limit = min(limit, LIMIT_MAX)
+    pools = pools_of(scope, **filters)
+    first = first_of(found, pools, (f"{sign}{attribute}", f"{sign}id"), offset + limit + 1)
+    records = list(first[offset:])
+    if len(records) <= limit:
+        return Page(records, None)
+    last = records[limit - 1]
+    return Page(records[:limit], f"{getattr(last, attribute)}:{last.id}")
+
+
+def _position(cursor: str, attribute: str) -> tuple[str | int, str]:
+    value, colon, record_id = cursor.rpartition(":")
+    if not colon:
+        raise ValueError(f"{cursor!r} is no cursor.")
+    return value if attribute == "title" else int(value), record_id
 
 
 def facets(scope: Scope) -> Facets:
@@ -159,10 +173,27 @@ def facets(scope: Scope) -> Facets:
     )
     for total in totals:
         _add(result, total)
-    created = Record.objects.filter(scope.q()).values_list("created_at", flat=True)
-    result.oldest = created.order_by("created_at").first()
-    result.newest = created.order_by("-created_at").first()
+    result.oldest, result.newest = _created(scope)
     return result
+
+
+def _created(scope: Scope) -> tuple[int | None, int | None]:
+    """When the first and the last record was created: each end is one look at an index, pool by pool."""
+    pools = pools_sql(scope)
+    if not pools:
+        return None, None
+    ends = [
+        Sql(f"(SELECT {end}(created_at) FROM records WHERE {pool.sql})", pool.params)  # noqa: S608
+        for end in ("MIN", "MAX")
+        for pool in pools
+    ]
+    both = join(ends, ", ")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {both.sql}", both.params)
+        row = cursor.fetchone()
+    first = [value for value in row[: len(pools)] if value is not None]
+    last = [value for value in row[len(pools) :] if value is not None]
+    return min(first, default=None), max(last, default=None)
 
 
 def _add(result: Facets, total: Mapping[str, Any]) -> None:
@@ -180,50 +211,3 @@ def _add(result: Facets, total: Mapping[str, Any]) -> None:
     else:
         result.hot_count += records
         result.hot_tokens += tokens
-
-
-def _equal(workspace_key: str | None, session_id: str | None, cold: bool | None) -> dict[str, Any]:
-    wanted = {
-        "workspace_key": workspace_key,
-        "session_id": session_id,
-        "cold": None if cold is None else int(cold),
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _tagged(found: QuerySet[Record], tag: str) -> QuerySet[Record]:
-    name, _, value = tag.partition(":")
-    holds = _holds("all_tags", tag)
-    if value:
-        holds |= _holds("named_tags", value)
-    return found.alias(all_tags=Cast("tags", TextField()), named_tags=KeyTextTransform(name, "tags")).filter(
-        holds
-    )
-
-
-def _holds(lists: str, value: str) -> Q:
-    """That a list in this JSON holds `value`; a name would be followed by a colon."""
-    text = to_json(value)
-    return Q(**{f"{lists}__contains": f"{text},"}) | Q(**{f"{lists}__contains": f"{text}]"})
-
-
-def _page(found: QuerySet[Record], *, order: str, after_cursor: str | None, offset: int, limit: int) -> Page:
-    attribute, descending = ORDERS[order]
-    sign, beyond = ("-", "lt") if descending else ("", "gt")
-    if after_cursor is not None:
-        value, record_id = _position(after_cursor, attribute)
-        found = found.filter(
-            Q(**{f"{attribute}__{beyond}": value}) | Q(**{attribute: value, f"id__{beyond}": record_id})
-        )
-    records = list(found.order_by(f"{sign}{attribute}", f"{sign}id")[offset : offset + limit + 1])
-    if len(records) <= limit:
-        return Page(records, None)
-    last = records[limit - 1]
-    return Page(records[:limit], f"{getattr(last, attribute)}:{last.id}")
-
-
-def _position(cursor: str, attribute: str) -> tuple[str | int, str]:
-    value, colon, record_id = cursor.rpartition(":")
-    if not colon:
-        raise ValueError(f"{cursor!r} is no cursor.")
-    return value if attribute == "title" else int(value), record_id

@@ -28,6 +28,23 @@ class Scope:
             visible |= Q(scope=Pool.SESSION, session_id__in=sorted(named))
         return visible
 
+    def pools_q(self) -> list[Q]:
+        """The same as disjoint parts, a pool each where the pools are known."""
+        if self.is_owner:
+            return [self.q()]
+        pools: list[Q] = []
+        if Pool.WORKSPACE in self.pools:
+            keys = self.workspace_keys
+            pools += (
+                [Q(scope=Pool.WORKSPACE)]
+                if keys is None
+                else [Q(workspace_key=key, scope=Pool.WORKSPACE) for key in sorted(keys)]
+            )
+        if Pool.SESSION in self.pools:
+            sessions = sorted(self.session_ids - {""})
+            pools += [Q(scope=Pool.SESSION, session_id=session) for session in sessions]
+        return pools
+
     def _in_workspaces(self) -> Q:
         return Q() if self.workspace_keys is None else Q(workspace_key__in=sorted(self.workspace_keys))
 

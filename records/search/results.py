@@ -76,12 +76,25 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A next step when there is no hit. `kind`: `words` or `tag`: ask for `query` instead, which resembles it;
+    `filter`: ask again without the filters named in `value`; `workspace`: in the one with the key `value`;
+    `grep`: look for `query` as it stands. `text`: the same in words, with counts; no full stop."""
+
+    kind: str
+    text: str
+    query: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """`hint`: what to do next when there is no hit. `pending`: records whose text is not searched yet, only
-    their cards."""
+    """`hint`: what to do next when there is no hit, in sentences; `suggestions`: the same for programs.
+    `pending`: records whose text is not searched yet, only their cards."""
 
     hits: list[SearchHit] = field(default_factory=list)
     hint: str = ""
     pending: int = 0
     # Of the bare queries to the engine, without reading or ranking.
     engine_seconds: float = 0.0
+    suggestions: list[Suggestion] = field(default_factory=list)

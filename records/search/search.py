@@ -26,6 +26,7 @@ from .candidates import Found, Key, gather
 from .cards import card_fields, cards_pending
 from .engine import Hit, IndexDamaged, Part
 from .grep import grep
+from .hints import no_hits
 from .indexing import bodies_sync, pool_discard
 from .pools import Visible, folder, layout_is_current, pools_visible
 from .query import Asked, ask
@@ -92,6 +93,8 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
     ranked = _ranked(asked, found, cards, fresh, limit)
     if _needs_literal(asked) and not any("verbatim" in hit.reason.legs for hit in ranked):
         ranked = _with_literal(_literal(scope, text, filters), ranked)[:limit]
+    if not ranked:
+        return no_hits(scope, text, asked, filters, pending, search)
     return SearchAnswer(ranked, "", pending, sum(each.seconds for each in found))
 
 

@@ -1,5 +1,6 @@
 """What a `memory` subcommand says: as JSON, as lines for people, or as bytes."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +8,9 @@ from typing import Any
 
 # What SQLite holds in a column.
 _LARGEST = 2**63 - 1
+# Archived text must not steer the terminal, nor turn its lines around.
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL_BUT_LINES = re.compile(_CONTROL.pattern.replace(r"\x0a", r"\x0b"))
 
 
 @dataclass(slots=True)
@@ -18,6 +22,11 @@ class Answer:
 
 class Refused(Exception):
     """The message says what to do instead."""
+
+
+def visible(text: str, *, keep_lines: bool = False) -> str:
+    """`text` with every control character shown as one sign."""
+    return (_CONTROL_BUT_LINES if keep_lines else _CONTROL).sub("\ufffd", text)
 
 
 def when(milliseconds: int | None) -> str:

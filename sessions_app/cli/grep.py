@@ -1,6 +1,5 @@
 """`memory grep`."""
 
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from shlex import quote
@@ -13,15 +12,13 @@ from records.search.grep import grep as records_grep
 from sessions_app.fulltext import event_session
 from sessions_app.queries import session_get
 
-from .answer import Answer, Refused
+from .answer import Answer, Refused, visible
 from .sessions import folder_key
 
 # A person waits, and can stop it.
 _TIMEOUT_S = 60.0
 # Of the hits that are shown, so many may come from one record.
 _SHARE = 4
-# Archived text must not steer the terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def grep(options: dict[str, Any]) -> Answer:
@@ -81,19 +78,19 @@ def _json(answer: GrepAnswer, sessions: dict[str, str]) -> dict[str, Any]:
 
 def _lines(answer: GrepAnswer, sessions: dict[str, str]) -> Iterator[str]:
     for (record_id, title), hits in groupby(answer.hits, key=lambda hit: (hit.record_id, hit.title)):
-        yield f"{record_id}  {_visible(title)}"
+        yield f"{record_id}  {visible(title)}"
         for in_body, group in groupby(hits, key=lambda hit: hit.offset is not None):
             if in_body:
                 yield from _text_lines(list(group), "")
                 continue
             for seq, lines in groupby(group, key=lambda hit: hit.seq):
-                session = quote(_visible(sessions.get(record_id) or "SESSION"))
+                session = quote(visible(sessions.get(record_id) or "SESSION"))
                 yield f"  not in the record's text: `manage.py memory read {session} --seq {seq}`"
                 yield from _text_lines(list(lines), f"#{seq} ")
         if record_id in answer.capped:
             yield f"  … more in this record: `manage.py memory open {record_id}`, or a higher --limit"
         yield ""
-    yield from map(_visible, answer.warnings)
+    yield from map(visible, answer.warnings)
     yield _count(answer)
     yield from _advice(answer)
 
@@ -103,11 +100,11 @@ def _text_lines(hits: list[GrepHit], prefix: str) -> Iterator[str]:
     shown: dict[int, str] = {}
     for hit in hits:
         for number, line in enumerate(hit.before, hit.line_number - len(hit.before)):
-            shown.setdefault(number, f"{number}-{_visible(line)}")
+            shown.setdefault(number, f"{number}-{visible(line)}")
         for number, line in enumerate(hit.after, hit.line_number + 1):
-            shown.setdefault(number, f"{number}-{_visible(line)}")
+            shown.setdefault(number, f"{number}-{visible(line)}")
     for hit in hits:
-        cut = f"{'…' if hit.cut_before else ''}{_visible(hit.line)}{'…' if hit.cut_after else ''}"
+        cut = f"{'…' if hit.cut_before else ''}{visible(hit.line)}{'…' if hit.cut_after else ''}"
         shown[hit.line_number] = f"{hit.line_number}:{cut}"
     has_context = any(hit.before or hit.after for hit in hits)
     last = 0
@@ -116,10 +113,6 @@ def _text_lines(hits: list[GrepHit], prefix: str) -> Iterator[str]:
             yield "--"
         yield prefix + shown[number]
         last = number
-
-
-def _visible(text: str) -> str:
-    return _CONTROL.sub("\ufffd", text)
 
 
 def _count(answer: GrepAnswer) -> str:

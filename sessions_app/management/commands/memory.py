@@ -8,9 +8,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from records.models import Record
+from records.queries import ORDERS
+from records.search.assembling import BUDGET
 from records.services import Unreadable
 from records.trash import BundleError
-from sessions_app.cli import grep, records, sessions
+from sessions_app.cli import grep, records, search, sessions
 from sessions_app.cli.answer import Answer, Refused
 from sessions_app.levels import LevelSticky, SessionForgotten
 from sessions_app.management.store import StoreCommand
@@ -33,6 +35,18 @@ def _count(text: str) -> int:
 
 # What argparse calls it in "invalid … value".
 _count.__name__ = "count"
+
+
+def _add_filters(command: ArgumentParser) -> None:
+    command.add_argument("--workspace", metavar="DIR")
+    command.add_argument("--session", metavar="ID")
+    command.add_argument("--kind", action="append")
+    command.add_argument("--status", action="append")
+    command.add_argument("--tag", metavar="TAG", help="a value, or name:value")
+    command.add_argument("--agent", metavar="NAME")
+    tier = command.add_mutually_exclusive_group()
+    tier.add_argument("--cold", action="store_const", const=True, help="only cold records")
+    tier.add_argument("--hot", dest="cold", action="store_const", const=False, help="only hot ones")
 
 
 class Command(StoreCommand):
@@ -58,17 +72,43 @@ class Command(StoreCommand):
         listing.add_argument("--offset", type=_count, default=0)
         listing.add_argument("--limit", type=_count, default=50)
 
-        search = add("grep", grep.grep, "lines of all records that match a regular expression")
-        search.add_argument(
+        found = add("search", search.search, "records by what they say, the best first")
+        found.add_argument(
+            "text",
+            metavar="TEXT",
+            help="a question, words, a name, a path; after -- if it begins with a dash",
+        )
+        _add_filters(found)
+        found.add_argument("--limit", type=_count, default=10, metavar="N", help="100 at most")
+
+        browse = add("nav", search.nav, "browse from workspaces, kinds and topics to records")
+        browse.add_argument(
+            "path",
+            nargs="?",
+            default="",
+            metavar="PATH",
+            help="such as kind/decision, topic, or a record's id",
+        )
+        browse.add_argument("--offset", type=_count, default=0)
+        browse.add_argument("--limit", type=_count, default=50, help="500 at most")
+        browse.add_argument("--sort", choices=sorted(ORDERS), default="updated")
+
+        pack = add("assemble", search.assemble, "the passages to read for a task, within a budget of tokens")
+        pack.add_argument("task", metavar="TASK")
+        _add_filters(pack)
+        pack.add_argument("--budget", type=_count, default=BUDGET, metavar="N", help="tokens, 100 or more")
+
+        lines = add("grep", grep.grep, "lines of all records that match a regular expression")
+        lines.add_argument(
             "pattern", metavar="PATTERN", help="RE2 syntax; after -- when it begins with a dash"
         )
-        search.add_argument("--workspace", metavar="DIR")
-        search.add_argument("--session", metavar="ID")
-        search.add_argument("--kind", action="append")
-        search.add_argument("-F", "--literal", action="store_true", help="plain text, no expression")
-        search.add_argument("--case-sensitive", action="store_true")
-        search.add_argument("--context", type=_count, default=0, metavar="N", help="lines before and after")
-        search.add_argument("--limit", type=_count, default=200, metavar="N", help="lines shown")
+        lines.add_argument("--workspace", metavar="DIR")
+        lines.add_argument("--session", metavar="ID")
+        lines.add_argument("--kind", action="append")
+        lines.add_argument("-F", "--literal", action="store_true", help="plain text, no expression")
+        lines.add_argument("--case-sensitive", action="store_true")
+        lines.add_argument("--context", type=_count, default=0, metavar="N", help="lines before and after")
+        lines.add_argument("--limit", type=_count, default=200, metavar="N", help="lines shown")
 
         found = add("sessions", sessions.sessions, "sessions that were read")
         found.add_argument("--workspace", metavar="DIR")
@@ -113,6 +153,7 @@ class Command(StoreCommand):
         trash.add_argument("--yes", action="store_true", help="purge for good")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        options["bold"] = self.stdout.isatty() and not options["no_color"]
         try:
             answer: Answer = options["run"](options)
             if answer.raw is not None:
