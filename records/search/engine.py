@@ -19,7 +19,7 @@ VERSION = 1
 LIMIT_MAX = 2_000
 HEAP_BYTES = 30_000_000
 
-_NUMBERS = ("record", "part", "at", "size", "seq_start", "seq_end", "length", "total")
+_NUMBERS = ("record", "part", "at", "tail", "size", "seq_start", "seq_end", "length", "total")
 # Numbers are unsigned; this one stands for none.
 _NONE = 2**53
 
@@ -41,8 +41,9 @@ class IndexBusy(Exception):
 @dataclass(slots=True)
 class Entry:
     """A passage to be indexed. `record`: its record's number. `at`, `size`: where its text stands: bytes from
-    the start of the body, or characters of an event's text (Part.OVERFLOW). `length`: terms without stop
-    words; `total`: those of the whole record."""
+    the start of the body, or of an event's text (Part.OVERFLOW); `tail`: bytes from there to the end of the
+    body, by which it is found in the file, whose head changes. `length`: terms without stop words; `total`:
+    those of the whole record."""
 
     record: int
     part: int
@@ -53,6 +54,7 @@ class Entry:
     seq_start: int | None
     seq_end: int | None
     length: int
+    tail: int = 0
     total: int = 0
     session: str = ""
     # Of a card: every term of its record, once.
@@ -64,6 +66,7 @@ class Hit(NamedTuple):
     record: int
     part: int
     at: int
+    tail: int
     size: int
     seq_start: int | None
     seq_end: int | None
@@ -220,10 +223,10 @@ class Folder:
         columns = [self._searcher.fast_field_values(name, addresses) for name in _NUMBERS]
         return [
             Hit(
-                score, int(record), int(part), int(at), int(size),
+                score, int(record), int(part), int(at), int(tail), int(size),
                 _number(seq_start), _number(seq_end), int(length), int(total),
             )
-            for (score, _), record, part, at, size, seq_start, seq_end, length, total in zip(
+            for (score, _), record, part, at, tail, size, seq_start, seq_end, length, total in zip(
                 hits, *columns, strict=True
             )
         ]  # fmt: skip
@@ -267,7 +270,7 @@ class Writer:
         if entry.session:
             document.add_text("session", entry.session)
         values = (
-            entry.record, entry.part, entry.at, entry.size, _unsigned(entry.seq_start),
+            entry.record, entry.part, entry.at, entry.tail, entry.size, _unsigned(entry.seq_start),
             _unsigned(entry.seq_end), entry.length, entry.total,
         )  # fmt: skip
         for name, value in zip(_NUMBERS, values, strict=True):

@@ -215,8 +215,8 @@ def _body_entries(number: int, session: str, record: Record, whole: set[str]) ->
     for passage in passages(body):
         found = extract(passage.text)
         whole.update(found.terms.split())
-        # From the end of the file: what stands before the body changes with every new title.
-        entry = _entry(number, Part.BODY, found, len(body) - passage.start, passage.size, session)
+        entry = _entry(number, Part.BODY, found, passage.start, passage.size, session)
+        entry.tail = len(body) - passage.start
         entry.seq_start, entry.seq_end = passage.seq_start, passage.seq_end
         yield entry
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from records import header, places
+from records import places
 from records.fulltext import overflow_texts
 from records.home import home
 from records.models import Record
@@ -12,8 +12,6 @@ from .cards import card_fields
 from .engine import Hit, Part
 from .results import Card
 
-# Of a file, to find where its head ends; a longer head is read whole.
-_HEAD_BYTES = 64 * 1024
 # Passages of events that a body cuts are in the mirror, and dear.
 _OVERFLOW_MAX = 10
 
@@ -46,19 +44,21 @@ class Texts:
         if descriptor is None:
             return None
         # The file may have been edited; what is read then is another text, and is scored as such.
-        start = os.fstat(descriptor).st_size - hit.at
+        start = os.fstat(descriptor).st_size - hit.tail
         return os.pread(descriptor, hit.size, start).decode("utf-8", "replace") if start >= 0 else None
 
     def _file(self, card: Card) -> int | None:
         if card.number not in self._files:
-            place = places.place_of(card.id, card.workspace_key, cold=bool(card.cold))
-            descriptor = self._open(place)
-            self._files[card.number] = self._open(place.other_tier) if descriptor is None else descriptor
+            descriptor = self._open(card.path)
+            if descriptor is None:  # it may have just moved between the tiers
+                place = places.place_of(card.id, card.workspace_key, cold=not card.cold)
+                descriptor = self._open(place.relative)
+            self._files[card.number] = descriptor
         return self._files[card.number]
 
-    def _open(self, place: places.Place) -> int | None:
+    def _open(self, relative: str) -> int | None:
         try:
-            return os.open(f"{self._home}/{place.relative}", os.O_RDONLY | os.O_NOFOLLOW)
+            return os.open(f"{self._home}/{relative}", os.O_RDONLY | os.O_NOFOLLOW)
         except OSError:
             return None
 
@@ -71,15 +71,3 @@ class Texts:
             data = event.text.encode("utf-8", "surrogatepass")
             return data[hit.at : hit.at + hit.size].decode("utf-8", "replace")
         return None
-
-
-def body_offset(card: Card, hit: Hit) -> int | None:
-    """Where in its record's body a passage begins, in bytes."""
-    place = places.find(places.place_of(card.id, card.workspace_key, cold=bool(card.cold)))
-    if place is None:
-        return None
-    with place.path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        head = file.read(_HEAD_BYTES)
-        parts = header.split(head) or header.split(head + file.read())
-    return max(0, size - (parts.body if parts else 0) - hit.at)

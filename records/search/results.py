@@ -25,6 +25,7 @@ class Card(NamedTuple):
     tokens: int
     bytes: int
     cold: int
+    path: str
     created_at: int
     updated_at: int
 

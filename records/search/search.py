@@ -30,7 +30,7 @@ from .hints import no_hits
 from .indexing import bodies_sync, pool_discard
 from .pools import Visible, folder, layout_is_current, pools_visible
 from .query import Asked, ask
-from .reading import Texts, body_offset
+from .reading import Texts
 from .results import Card, Reason, SearchAnswer, SearchHit, Snippet
 from .scoring import ALL_TERMS, VERBATIM, Look, Scorer, Spotter
 from .snippets import snippet
@@ -285,7 +285,7 @@ def _hit(asked: Asked, scored: _Scored) -> SearchHit:
         scored.fields,
         tuple(term for term in terms if term in synonyms),
     )
-    offset = body_offset(card, best.hit) if best.hit.part == Part.BODY else None
+    offset = best.hit.at if best.hit.part == Part.BODY else None
     return SearchHit(
         card, round(scored.score, 4), shown, reason, offset, best.hit.seq_start, best.hit.seq_end
     )
