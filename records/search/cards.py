@@ -109,3 +109,9 @@ def _numbers(record_ids: Iterable[str]) -> dict[str, int]:
 def _chunks(items: list[str]) -> Iterator[list[str]]:
     for at in range(0, len(items), _CHUNK):
         yield items[at : at + _CHUNK]
+
+
+def cards_purge() -> None:
+    """Takes the words of cards that have left out of the index: it keeps them until it merges."""
+    with connection.cursor() as cursor:
+        cursor.execute("INSERT INTO search_cards (search_cards) VALUES ('optimize')")

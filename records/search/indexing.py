@@ -19,7 +19,7 @@ from records.models import Record, SearchEntry
 from records.models import Scope as Pool
 from records.recordfile import body_of
 
-from .cards import card_fields, cards_write
+from .cards import card_fields, cards_purge, cards_write
 from .engine import Entry, IndexDamaged, Part, Writer, writing
 from .passages import passages
 from .pools import PoolName, bodies_lock, folder_discard, layout_ensure
@@ -173,9 +173,10 @@ def _write_anew(pool: PoolName) -> None:
 
 
 def bodies_forgotten() -> None:
-    """After something was forgotten: takes its words out of the body index's files. A large pool's turn
+    """After something was forgotten: takes its words out of the indexes' files. A large pool's turn
     comes with the next `bodies_sync(purge=True)`; nothing of it is found until then either."""
     bodies_sync()
+    cards_purge()
     for key, scope in SearchEntry.objects.filter(pending=0).values_list("workspace_key", "scope").distinct():
         pool = PoolName(key, scope)
         if not (pool.path / _STALE).exists():

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -145,6 +146,19 @@ def test_a_file_edited_by_hand_is_followed_once_it_was_read():
     record_open(OWNER, record_id)
     assert titles("seal") == ["t"]
     assert titles("walrus") == []
+
+
+def test_the_title_of_what_was_forgotten_leaves_the_database():
+    ids = [write(f"c{n}", title="quetzalcoatl" if n == 3 else f"card {n}", body="b") for n in range(12)]
+    bodies_sync()
+    records_forget([ids[3]], actor="test")
+    bodies_forgotten()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT block FROM search_cards_data UNION ALL SELECT c0 FROM search_cards_content")
+        held = b"".join(bytes(value, "utf-8") if isinstance(value, str) else value for (value,) in cursor)
+    assert b"card" in held
+    # Words share their beginnings in the index: what tells this one apart is its end.
+    assert b"zalcoatl" not in held
 
 
 def test_forgotten_is_gone_at_once_and_from_the_files():
