@@ -31,6 +31,7 @@ _ALIKE = 0.75
 _PREFIX = 2
 # A longer text, or one of several lines, is nothing to look for as it stands.
 _EXACT_MAX = 200
+_TAG_MAX = 60
 
 _FILTERS = ("kinds", "statuses", "workspace_key", "session_id", "cold", "tag", "agent")
 _NAMES = {"kinds": "kind", "statuses": "status", "workspace_key": "workspace", "session_id": "session"}
@@ -182,5 +183,10 @@ def _tags(scope: Scope, asked: Asked) -> Iterator[Suggestion]:
 def _values(tags: object) -> set[str]:
     lists = tags.values() if isinstance(tags, dict) else ()
     return {
-        value for values in lists if isinstance(values, list) for value in values if isinstance(value, str)
+        value
+        for values in lists
+        if isinstance(values, list)
+        for value in values
+        # A whole command line or error message is nothing that one would look for.
+        if isinstance(value, str) and len(value) <= _TAG_MAX
     }

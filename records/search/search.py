@@ -80,11 +80,11 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
     pending = _freshen()
     asked = _aliases().expanded(asked)
     numbers = _narrow(scope, filters)
-    found = [
-        pool_found
-        for visible in pools_visible(scope, filters.get("workspace_key"), filters.get("session_id"))
-        if (pool_found := _gather(visible, asked, numbers)) is not None
-    ]
+    visible = list(pools_visible(scope, filters.get("workspace_key"), filters.get("session_id")))
+    found, damaged = _gathered(visible, asked, numbers)
+    if damaged:
+        pending = _freshen()
+        found += _gathered(damaged, asked, numbers)[0]
     fresh = _pending_cards(asked) if pending else {}
     cards = _cards(
         scope, filters, {hit.record for each in found for hit in each.hits.values()} | fresh.keys()
@@ -144,14 +144,22 @@ def _freshen() -> int:
     return waiting.count()
 
 
-def _gather(visible: Visible, asked: Asked, numbers: list[int] | None) -> Found | None:
-    try:
-        known = folder(visible.pool)
-        return gather(known, asked, visible.session_ids, numbers) if known else None
-    except (IndexDamaged, OSError) as error:
-        logger.warning("The body index of %s can't be read and is written anew: %s", visible.pool.path, error)
-        pool_discard(visible.pool)
-        return None
+def _gathered(
+    pools: list[Visible], asked: Asked, numbers: list[int] | None
+) -> tuple[list[Found], list[Visible]]:
+    """What the pools gave, and those that can't be read, which are to be written anew."""
+    found: list[Found] = []
+    damaged: list[Visible] = []
+    for visible in pools:
+        try:
+            known = folder(visible.pool)
+            if known:
+                found.append(gather(known, asked, visible.session_ids, numbers))
+        except (IndexDamaged, OSError) as error:
+            logger.warning("A part of the body index can't be read and is written anew: %s", error)
+            pool_discard(visible.pool)
+            damaged.append(visible)
+    return found, damaged
 
 
 def _narrow(scope: Scope, filters: Filters) -> list[int] | None:

@@ -1,16 +1,20 @@
 """`memory search|nav|assemble`."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from shlex import quote
 from textwrap import shorten
 from typing import Any
+
+from filelock import Timeout
 
 from records import queries
 from records.models import Record
 from records.scope import OWNER
 from records.search.assembling import Assembled
 from records.search.assembling import assemble as assemble_pack
+from records.search.indexing import bodies_sync
 from records.search.results import SearchAnswer, SearchHit, Snippet
 from records.search.search import search as search_records
 from records.services import Unreadable
@@ -21,10 +25,12 @@ from .answer import Answer, Refused, size, visible, when
 from .sessions import folder_key
 
 _SUMMARY_MAX = 160
+_WAIT_SECONDS = 30
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def search(options: dict[str, Any]) -> Answer:
+    _catch_up()
     answer = search_records(OWNER, options["text"], limit=options["limit"], **_filters(options))
     ways = [_way(hit) for hit in answer.hits]
     data = {
@@ -34,6 +40,12 @@ def search(options: dict[str, Any]) -> Answer:
         "pending": answer.pending,
     }
     return Answer(data, _search_lines(answer, ways, is_bold=options["bold"]))
+
+
+def _catch_up() -> None:
+    """A person would rather wait than be told to ask again; nobody else may be there to do it."""
+    with suppress(Timeout):
+        bodies_sync(timeout=_WAIT_SECONDS)
 
 
 def _filters(options: dict[str, Any]) -> queries.Filters:
@@ -198,6 +210,7 @@ def _nav_lines(found: queries.Nav) -> Iterator[str]:
 
 
 def assemble(options: dict[str, Any]) -> Answer:
+    _catch_up()
     try:
         pack = assemble_pack(OWNER, options["task"], budget=options["budget"], **_filters(options))
     except ValueError as error:
