@@ -23,6 +23,8 @@ from .search import search
 __all__ = ["BUDGET", "Assembled", "assemble"]
 
 HITS = 30
+# Of the best score.
+FLOOR = 0.5
 # The text of events that a body cuts is in the mirror, and dear.
 _OVERFLOW_MAX = 10
 _FOCUS_MIN = 40
@@ -58,12 +60,14 @@ def assemble(
         record.id: record
         for record in records_filtered(scope, **filters).filter(pk__in=[hit.card.id for hit in hits])
     }
+    # What only shares a word with the task would fill the pack up rather than help.
+    floor = FLOOR * max((hit.score for hit in hits), default=0.0)
     candidates: list[Candidate] = []
     unreadable: list[Omitted] = []
     overflows = 0
     for hit in hits:
         record = visible.get(hit.card.id)
-        if record is None:
+        if record is None or hit.score < floor:
             continue
         overflows += hit.offset is None and hit.seq_start is not None
         found = _found(record, hit, with_overflow=overflows <= _OVERFLOW_MAX)
