@@ -17,6 +17,8 @@ DEFAULT_PORT = 8420
 # Sent as the Server header: how one Memex recognises another on a port.
 SERVER_NAME = "Memex"
 PROBE_SECONDS = 2.0
+# Request line and headers; 16 KiB are usual, and too few for 5,000 characters in an address.
+REQUEST_HEAD_BYTES = 128 * 1024
 
 
 def url(port: int, path: str = "/") -> str:

@@ -1,91 +1,29 @@
 """What the pages of records show, made from queries."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
 
-from django.db.models import Q
-from django.http import QueryDict
-
+from .hit_contexts import PASSAGE_ANCHOR, Found, Row, found_of, hit_rows, marker, marks_query
 from .ids import is_record_id
-from .markdown_html import Window, anchored, link_events, render, window
-from .models import Kind, Record, Scope, Status
+from .markdown_html import Window, anchored, before, link_events, marked, render, window
+from .models import Kind, Record, Status
+from .page_filters import ORDERS, Filters
 from .queries import Facets, OpenedRecord, facets, record_list
 from .scope import OWNER
-from .scope import Scope as Visible
+from .search.search import search
 from .templatetags.foreign import visible
 
 PAGE_SIZE = 50
+# Hits while one types, and when somebody asks for more of them.
+HITS_FEW, HITS_MANY = 20, 100
 LOST_CATEGORIES = ("paths", "commands", "errors", "numbers", "decisions")
 # The section of an archive's body that lists what the summary lost, and the one that follows it.
 _LOST_HEADING = "Lost by the summary"
 _CONTEXT_MARK = b"\n## Archived context\n"
 LOST_ANCHOR = "lost-by-the-summary"
-
-
-@dataclass(frozen=True)
-class _OnePool(Visible):
-    """The owner's view of one scope."""
-
-    pool: str = ""
-
-    def q(self) -> Q:
-        return Q(scope=self.pool)
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Of the Memory page, as its address has them; "" = not filtered by it."""
-
-    q: str = ""
-    kind: str = ""
-    status: str = ""
-    scope: str = ""
-    tier: str = ""
-    workspace: str = ""
-    agent: str = ""
-    session: str = ""
-    tag: str = ""
-    order: str = ""
-
-    @classmethod
-    def of(cls, query: QueryDict) -> "Filters":
-        given = {name: query.get(name, "").replace("\0", "").strip() for name in cls.__dataclass_fields__}
-        allowed = {
-            "kind": Kind.values,
-            "status": Status.values,
-            "scope": Scope.values,
-            "tier": ["hot", "cold"],
-            "order": [value for value, _ in ORDERS],
-        }
-        for name, values in allowed.items():
-            if given[name] not in values:
-                given[name] = ""
-        return cls(**given)
-
-    @property
-    def is_any(self) -> bool:
-        return any(value for name, value in asdict(self).items() if name != "order")
-
-    @property
-    def is_narrowed(self) -> bool:
-        """By one of the choices that a small screen folds away."""
-        return any((self.kind, self.status, self.scope, self.tier, self.workspace, self.agent))
-
-    def query(self, **more: str) -> str:
-        return urlencode({name: value for name, value in (asdict(self) | more).items() if value})
-
-    @property
-    def without_session(self) -> str:
-        return self.query(session="")
-
-    @property
-    def without_tag(self) -> str:
-        return self.query(tag="")
-
-
-ORDERS = (("created", "newest"), ("oldest", "oldest"), ("tokens", "largest"), ("title", "title"))
+_MARK = "<mark>"
 
 
 @dataclass(frozen=True)
@@ -96,17 +34,49 @@ class WorkspaceChoice:
 
 @dataclass(frozen=True)
 class MemoryPage:
+    """`found`: what a search said besides its hits, None when there was nothing to search for; `limit`: of
+    its hits."""
+
     filters: Filters
-    records: list[Record]
-    next_query: str
+    rows: list[Row]
     totals: Facets
-    workspaces: list[WorkspaceChoice]
-    agents: list[str]
+    next_query: str = ""
+    found: Found | None = None
+    limit: int = HITS_FEW
 
     @property
-    def found(self) -> str:
+    def amount(self) -> str:
         """How many records match; counted no further than the first page."""
-        return f"more than {PAGE_SIZE}" if self.next_query else str(len(self.records))
+        return f"more than {PAGE_SIZE}" if self.next_query else str(len(self.rows))
+
+    @property
+    def is_full(self) -> bool:
+        """There may be more hits than are shown."""
+        return len(self.rows) >= self.limit
+
+    @property
+    def more_hits(self) -> str:
+        """The query of the page that shows more of them; "" when there are none."""
+        is_few = self.found is not None and self.is_full and self.limit < HITS_MANY
+        return self.filters.query(more="1") if is_few else ""
+
+    # The choices are asked for with the form alone, not with every letter that is typed.
+    @cached_property
+    def _places(self) -> list[tuple[str, str, str | None]]:
+        return list(
+            Record.objects.order_by("workspace", "workspace_key")
+            .values_list("workspace_key", "workspace", "provenance__agent")
+            .distinct()
+        )
+
+    @property
+    def workspaces(self) -> list[WorkspaceChoice]:
+        folders = {key: folder or key for key, folder, _ in self._places}
+        return [WorkspaceChoice(key, folder) for key, folder in folders.items()]
+
+    @property
+    def agents(self) -> list[str]:
+        return sorted({agent for _, _, agent in self._places if agent})
 
     @property
     def kinds(self) -> list[tuple[str, str, int]]:
@@ -131,36 +101,22 @@ class MemoryPage:
         return sorted((share for share in shares if share[1]), key=lambda share: -share[1])
 
 
-def memory_page(filters: Filters, after: str = "") -> MemoryPage:
-    """ValueError for a cursor that is none."""
+def memory_page(filters: Filters, after: str = "", *, limit: int = HITS_FEW) -> MemoryPage:
+    """With text: the best hits, at most `limit`. Without: a page of the list; ValueError for a cursor that is
+    none."""
+    if filters.q:
+        answer = search(filters.visible, filters.q, limit=limit, **filters.of_records)
+        rows, found = hit_rows(answer, filters.q), found_of(answer, filters)
+        return MemoryPage(filters, rows, facets(OWNER), found=found, limit=limit)
     page = record_list(
-        _OnePool(None, is_owner=True, pool=filters.scope) if filters.scope else OWNER,
-        kinds=[filters.kind] if filters.kind else (),
-        statuses=[filters.status] if filters.status else (),
-        workspace_key=filters.workspace or None,
-        session_id=filters.session or None,
-        cold=None if not filters.tier else filters.tier == "cold",
-        tag=filters.tag or None,
-        text=filters.q or None,
-        agent=filters.agent or None,
-        order=filters.order or "created",
+        filters.visible,
+        order=filters.order or ORDERS[0][0],
         after_cursor=after or None,
         limit=PAGE_SIZE,
+        **filters.of_records,
     )
-    places = list(
-        Record.objects.order_by("workspace", "workspace_key")
-        .values_list("workspace_key", "workspace", "provenance__agent")
-        .distinct()
-    )
-    folders = {key: folder or key for key, folder, _ in places}
-    return MemoryPage(
-        filters=filters,
-        records=page.records,
-        next_query=filters.query(after=page.next_cursor) if page.next_cursor else "",
-        totals=facets(OWNER),
-        workspaces=[WorkspaceChoice(key, folder) for key, folder in folders.items()],
-        agents=sorted({agent for _, _, agent in places if agent}),
-    )
+    next_query = filters.query(after=page.next_cursor) if page.next_cursor else ""
+    return MemoryPage(filters, [Row(record) for record in page.records], facets(OWNER), next_query)
 
 
 @dataclass(frozen=True)
@@ -268,17 +224,52 @@ def _first_end(body: bytes) -> int:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What of a body is asked for: from which byte on, and what to mark in it (as in `marker`). `start` None:
+    no place in it, but all of it."""
+
+    start: int | None = None
+    q: str = ""
+    also: str = ""
+
+    @property
+    def is_hit(self) -> bool:
+        return bool(self.q) and self.start is not None
+
+    @property
+    def marks_query(self) -> str:
+        return marks_query(self.q, self.also)
+
+    @property
+    def search_query(self) -> str:
+        return marks_query(self.q, "")
+
+
+@dataclass(frozen=True)
 class BodyPart:
-    """A part of a record's body as safe HTML; `next_start`: the byte where the next one begins."""
+    """A part of a record's body as safe HTML. `lead`: a little of what stands before it; `next_start`: the
+    byte where the next one begins; `has_anchor`: its first mark is what PASSAGE_ANCHOR leads to."""
 
     html: str
     next_start: int | None
     size: int
+    lead: str = ""
+    has_anchor: bool = False
 
 
-def body_part(opened: OpenedRecord, start: int, session_url: str) -> BodyPart:
+def body_part(opened: OpenedRecord, wanted: Wanted, session_url: str, *, with_lead: bool) -> BodyPart:
+    start = wanted.start or 0
     part: Window = window(opened.body, start)
-    html = anchored(render(visible(part.text)), _LOST_HEADING, LOST_ANCHOR)
-    return BodyPart(
-        link_events(html, session_url) if session_url else html, part.next_start, len(opened.body)
-    )
+    mark = marker(wanted.q, wanted.also)
+
+    def html_of(text: str) -> str:
+        html = anchored(render(visible(text)), _LOST_HEADING, LOST_ANCHOR)
+        html = link_events(html, session_url) if session_url else html
+        return marked(html, mark) if mark else html
+
+    lead = html_of(before(opened.body, start)) if with_lead and start else ""
+    html = html_of(part.text)
+    has_anchor = with_lead and wanted.is_hit and _MARK in html
+    if has_anchor:
+        html = html.replace(_MARK, f'<mark id="{PASSAGE_ANCHOR}">', 1)
+    return BodyPart(html, part.next_start, len(opened.body), lead, has_anchor)

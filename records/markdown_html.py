@@ -4,13 +4,17 @@ No HTML of its own, no images, links to the web and to mail only; whatever the r
 through a sanitiser as well.
 """
 
+import html as entities
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import nh3
 from markdown_it import MarkdownIt
 
 WINDOW_BYTES = 128 * 1024
+# What is shown of the text before a place that somebody is led to.
+LEAD_BYTES = 3_000
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 _TAGS = {
@@ -22,6 +26,8 @@ _ABSOLUTE = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 # The headings of archived events; text that looks like one was escaped when it was archived.
 _EVENT_HEADING = b"\n### [#"
 _EVENT_LINK = re.compile(r"<h3>\[#(\d+)\]")
+# The sanitiser writes every attribute between double quotes, in which a ">" may stand.
+_TAG = re.compile(r"(<(?:[^>\"]|\"[^\"]*\")*>)")
 _FENCE = re.compile(r"^(`{3,}|~{3,})(.*)$", re.MULTILINE)
 
 
@@ -53,6 +59,43 @@ def link_events(html: str, session_url: str) -> str:
 def anchored(html: str, heading: str, anchor: str) -> str:
     """With an id on the first such heading, so that an address can lead there."""
     return html.replace(f"<h2>{heading}</h2>", f'<h2 id="{anchor}">{heading}</h2>', 1)
+
+
+def marked(html: str, marks: Callable[[str], Sequence[tuple[int, int]]]) -> str:
+    """Safe HTML with `<mark>` around the parts of its text that `marks` names, (start, end) each, in order.
+    Tags stay as they are."""
+    pieces = _TAG.split(html)
+    # Every other piece is a tag.
+    pieces[::2] = (_marked_text(piece, marks) if piece.strip() else piece for piece in pieces[::2])
+    return "".join(pieces)
+
+
+def _marked_text(piece: str, marks: Callable[[str], Sequence[tuple[int, int]]]) -> str:
+    text = entities.unescape(piece)
+    found = marks(text)
+    return "".join(_with_marks(text, found)) if found else piece
+
+
+def _with_marks(text: str, marks: Sequence[tuple[int, int]]) -> Iterator[str]:
+    at = 0
+    for start, end in marks:
+        yield entities.escape(text[at:start], quote=False)
+        yield f"<mark>{entities.escape(text[start:end], quote=False)}</mark>"
+        at = end
+    yield entities.escape(text[at:], quote=False)
+
+
+def before(body: bytes, start: int, size: int = LEAD_BYTES) -> str:
+    """The text right before byte `start`: from the event's beginning, or from a line's, at most `size` bytes."""
+    start = min(start, len(body))
+    low = max(0, start - size)
+    found = body.rfind(_EVENT_HEADING, low, start)
+    if found < 0 and low:
+        found = body.find(b"\n", low, start)
+        if found < 0:
+            return ""
+    begin = found + 1
+    return _fence_before(body, begin) + body[begin:start].decode("utf-8", "ignore")
 
 
 def window(body: bytes, start: int, size: int = WINDOW_BYTES) -> Window:

@@ -1,15 +1,19 @@
 """The Memory page and a record's own page. What forgets records is with the sessions they came from."""
 
+from dataclasses import replace
+from urllib.parse import urlsplit
+
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.views.decorators.http import require_POST, require_safe
 
 from . import services
-from .contexts import BodyPart, Filters, RecordPage, body_part, memory_page, record_page
+from .contexts import HITS_FEW, HITS_MANY, BodyPart, RecordPage, Wanted, body_part, memory_page, record_page
 from .models import Record, Status
+from .page_filters import Filters
 from .queries import OpenedRecord, record_get, record_open
 from .recordfile import NewerSchemaError
 from .scope import OWNER
@@ -21,7 +25,7 @@ def memory(request: HttpRequest) -> HttpResponse:
     filters = Filters.of(request.GET)
     after = request.GET.get("after", "")
     try:
-        page = memory_page(filters, after)
+        page = memory_page(filters, after, limit=HITS_MANY if request.GET.get("more") else HITS_FEW)
     except ValueError:
         raise Http404("This address names no place in the list.") from None
     template, part = "records/memory.html", is_part(request)
@@ -29,22 +33,39 @@ def memory(request: HttpRequest) -> HttpResponse:
         template += "#rows" if after else "#results"
     response = render(request, template, {"page": page, "part": part, "section": "memory"})
     response["Vary"] = "HX-Request"
+    if part and not after:
+        _keep_address(request, response, filters)
     return response
+
+
+def _keep_address(request: HttpRequest, response: HttpResponse, filters: Filters) -> None:
+    """The browser's address follows what is shown. A question that is still being typed is one step of its
+    history, so that Back does not lead through its letters."""
+    shown = Filters.of(QueryDict(urlsplit(request.headers.get("HX-Current-URL", "")).query))
+    is_typing = bool(filters.q and shown.q) and replace(filters, q="") == replace(shown, q="")
+    query = filters.query()
+    address = f"{reverse('home')}?{query}" if query else reverse("home")
+    response["HX-Replace-Url" if is_typing or filters == shown else "HX-Push-Url"] = address
 
 
 @require_safe
 def record_detail(request: HttpRequest, record_id: str) -> HttpResponse:
-    start = _whole_number(request.GET.get("from", "0"))
+    given = {name: request.GET.get(name, "").replace("\0", "").strip() for name in ("q", "also")}
+    start = request.GET.get("from")
+    wanted = Wanted(None if start is None else _whole_number(start), **given)
     record = _record(record_id)
     page = record_page(record)
     opened, problem = _opened(record)
-    part: BodyPart | None = body_part(opened, start, _session_url(page)) if opened else None
-    template = "records/record.html#part" if is_part(request) else "records/record.html"
+    is_whole = not is_part(request)
+    part: BodyPart | None = (
+        body_part(opened, wanted, _session_url(page), with_lead=is_whole) if opened else None
+    )
+    template = "records/record.html" if is_whole else "records/record.html#part"
     values = {
         "page": record_page(opened.record, opened.body) if opened else page,
         "part": part,
         "problem": problem,
-        "start": start,
+        "wanted": wanted,
         "section": "memory",
     }
     response = render(request, template, values)
@@ -64,7 +85,7 @@ def record_pin(request: HttpRequest, record_id: str) -> HttpResponse:
     else:
         record = _pin(request, record, pinned=pinned)
     if is_part(request):
-        return render(request, "records/memory.html#changed", {"records": [record]})
+        return render(request, "records/memory.html#changed", {"record": record})
     return redirect("records:detail", record_id=record_id)
 
 

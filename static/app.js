@@ -42,6 +42,28 @@ document.addEventListener("keydown", (event) => {
   search.select();
 });
 
+// A search box and what it found: arrow keys go through both, Enter opens a hit.
+document.addEventListener("keydown", (event) => {
+  if (!["ArrowDown", "ArrowUp"].includes(event.key)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.isComposing) return;
+  const box = document.querySelector("input[data-results]");
+  if (!box?.value) return;
+  const places = [box, ...document.querySelectorAll(box.dataset.results)];
+  const at = places.indexOf(document.activeElement);
+  const next = places[at + (event.key === "ArrowDown" ? 1 : -1)];
+  if (at < 0 || !next) return;
+  event.preventDefault();
+  next.focus();
+});
+
+// While a word is being composed (as Chinese is typed) its letters are not what is searched for.
+document.addEventListener("input", (event) => {
+  if (event.isComposing && event.target.matches("input[type=search]")) event.stopImmediatePropagation();
+}, true);
+document.addEventListener("compositionend", (event) => {
+  if (event.target.matches("input[type=search]")) event.target.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
 // A small screen scrolls the navigation to where one is, and folds filters that are not in use.
 document.addEventListener("DOMContentLoaded", () => {
   const nav = document.getElementById("site-nav");
@@ -95,6 +117,14 @@ document.addEventListener("DOMContentLoaded", () => {
     if (event.key === "Escape") document.querySelector("#messages .toast")?.remove();
   });
 })();
+
+// A question that a newer one replaces is no error, though HTMX would write it to the console as one.
+document.addEventListener("DOMContentLoaded", () => {
+  if (!window.htmx) return;
+  window.htmx.logger = (_element, name, detail) => {
+    if (name === "htmx:sendAbort" || (name === "htmx:afterRequest" && detail.xhr?.status === 0)) delete detail.error;
+  };
+});
 
 // What is loaded before an event that is being read does not move it.
 (() => {

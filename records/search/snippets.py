@@ -14,14 +14,19 @@ _BEFORE = 60
 
 def snippet(text: str, spotter: Spotter, spans: Collection[str] = ()) -> Snippet:
     """`spans`: folded text that is marked where it stands as it is."""
-    marks = _merged(_marks(text, spotter, spans))
-    start, end = _window(text, marks)
+    found = marks(text, spotter, spans)
+    start, end = _window(text, found)
     inside = (
         (max(first, start) - start, min(last, end) - start)
-        for first, last in marks
+        for first, last in found
         if first < end and last > start
     )
     return Snippet(text[start:end], tuple(inside), start > 0, end < len(text))
+
+
+def marks(text: str, spotter: Spotter, spans: Collection[str] = ()) -> list[tuple[int, int]]:
+    """(start, end) of what was asked for, in order and apart from each other."""
+    return _merged(_marks(text, spotter, spans))
 
 
 def _marks(text: str, spotter: Spotter, spans: Collection[str]) -> Iterator[tuple[int, int]]:

@@ -70,13 +70,16 @@ def test_choosing_a_folder_archiving_and_reading(owner_page: Page, server):
     owner_page.keyboard.press("/")
     owner_page.keyboard.type("step 1.0")
     expect(owner_page).to_have_url(re.compile(r"q=step\+1\.0|q=step%201\.0"))
-    records = owner_page.locator("li.record", has_text="lantern")
+    title = "Please look at the lantern of step 1.0"
+    records = owner_page.locator("li.record").filter(
+        has=owner_page.get_by_role("link", name=title, exact=True)
+    )
     expect(records).to_have_count(1)
     records.get_by_role("button", name="Pin").click()
     expect(owner_page.get_by_role("status").get_by_text("Pinned:")).to_be_visible()
     expect(records.get_by_role("button", name="Unpin")).to_be_focused()
 
-    records.get_by_role("link", name="Please look at the lantern of step 1.0").first.click()
+    records.get_by_role("link", name=title).first.click()
     expect(owner_page.get_by_role("heading", name="What the summary lost")).to_be_visible()
     expect(owner_page.get_by_text("row of output;").first).to_be_visible()
     owner_page.get_by_role("link", name=re.compile("Open the original at #")).click()

@@ -2,10 +2,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from records import services
-from records.contexts import PAGE_SIZE
+from records.contexts import HITS_FEW, PAGE_SIZE
 from records.home import record_path
 from records.ids import archive_id
 from records.models import Record
+from records.search.indexing import bodies_sync
 from tests.queries import assert_flat_queries
 
 from .drafts import WHEN, write
@@ -225,7 +226,11 @@ def test_pinning_and_unpinning(owner):
     again = owner.post(f"/records/{record_id}/pin", {"pinned": "1"}, follow=True)
     assert "Nothing to do" in again.text
     row = owner.post(f"/records/{record_id}/pin", {"pinned": "0"}, headers=HTMX).text
-    assert row.lstrip().startswith(f'<li id="record-{record_id}"')
+    assert row.lstrip().startswith(f'<p class="marks" id="marks-{record_id}"')
+    form = row.split("<form")[1].split("</form>")[0]
+    assert f'id="pin-form-{record_id}"' in form
+    assert 'hx-swap-oob="true"' in form
+    assert 'name="pinned" value="1"' in form
     assert "No longer pinned" in row
     assert 'hx-swap-oob="innerHTML:#messages"' in row
     assert Record.objects.get().status == "active"
@@ -244,12 +249,18 @@ def test_the_header_counts_what_is_shown(owner):
     for number in range(3):
         write(f"c{number}", title="alpha" if number else "beta")
     assert "3 records · " in owner.get("/").text
-    assert ">1 of 3 records<" in owner.get("/?q=beta").text
-    part = owner.get("/?q=nothing", headers=HTMX).text
+    assert ">3 of 3 records<" in owner.get("/?kind=episode").text
+    part = owner.get("/?kind=note", headers=HTMX).text
     assert '<p class="hint" id="totals" hx-swap-oob="true">0 of 3 records</p>' in part
+    assert ">1 hit, the best first · 3 records in all<" in owner.get("/?q=beta").text
+    assert ">2 hits, the best first · 3 records in all<" in owner.get("/?q=alpha").text
+    part = owner.get("/?q=nothing", headers=HTMX).text
+    assert '<p class="hint" id="totals" hx-swap-oob="true">No hits · 3 records in all</p>' in part
     for number in range(3, PAGE_SIZE + 3):
         write(f"c{number}", title="alpha")
-    assert f">more than {PAGE_SIZE} of {PAGE_SIZE + 3} records<" in owner.get("/?q=alpha").text
+    assert f">more than {PAGE_SIZE} of {PAGE_SIZE + 3} records<" in owner.get("/?kind=episode").text
+    bodies_sync()
+    assert f">The best {HITS_FEW} hits · {PAGE_SIZE + 3} records in all<" in owner.get("/?q=alpha").text
 
 
 def test_what_is_gone_says_where_it_may_be(owner):

@@ -1,10 +1,11 @@
 import re
+from html import unescape
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records.markdown_html import link_events, render, window
+from records.markdown_html import before, link_events, marked, render, window
 
 TAG = re.compile(r"<(/?)([a-z0-9]+)([^>]*)>")
 ATTRIBUTE = re.compile(r"""([\w-]+)="([^"]*)\"""")
@@ -119,3 +120,57 @@ def test_a_fence_that_is_cut_is_opened_again():
 def test_a_place_beyond_the_end_is_the_end():
     part = window(b"abc", 10_000)
     assert (part.text, part.next_start) == ("", None)
+
+
+def every(word):
+    return lambda text: [found.span() for found in re.finditer(re.escape(word), text)]
+
+
+def test_marks_stand_in_text_and_nowhere_else():
+    html = render("a title [a title](https://title.example) `title < x`")
+    assert marked(html, every("title")) == (
+        "<p>a <mark>title</mark> "
+        '<a href="https://title.example" rel="noopener noreferrer">a <mark>title</mark></a> '
+        "<code><mark>title</mark> &lt; x</code></p>\n"
+    )
+    assert "<mark>&lt;b&gt;</mark>" in marked(render("x <b> y"), every("<b>"))
+    assert marked("", every("x")) == ""
+
+
+def test_a_sign_of_a_tag_in_an_attribute_is_no_end_of_the_tag():
+    html = render('[x](https://a.example "title > title \\"title\\" <title>")')
+    assert marked(html, every("title")) == html
+
+
+@given(
+    st.lists(
+        st.sampled_from([*HOSTILE, "`", "```\n", "\n", "[", "](", ")", "<", ">", '"', "# ", "&amp;", "&"])
+    ),
+    st.text("<>&\"'aclertimghox=/", min_size=1, max_size=3),
+)
+def test_marks_change_nothing_but_for_themselves(texts, word):
+    html = render("".join(texts))
+    shown = marked(html, every(word))
+    assert_inert(shown.replace("<mark>", "").replace("</mark>", ""))
+    assert TAG.findall(re.sub("</?mark>", "", shown)) == TAG.findall(html)
+    assert shown.count("<mark>") == shown.count("</mark>")
+    assert shown.count("<") == len(TAG.findall(shown))
+    # What one reads is the same.
+    assert unescape(re.sub(TAG, "", shown)) == unescape(re.sub(TAG, "", html))
+
+
+def test_what_stands_before_a_place_begins_with_its_event():
+    body = b"intro\n\n### [#1] model\n\none\n\n### [#2] model\n\ntwo\nthree\n"
+    assert before(body, body.index(b"three")) == "### [#2] model\n\ntwo\n"
+    assert before(body, body.index(b"### [#2]")) == "### [#1] model\n\none\n\n"
+    assert before(body, 7) == "intro\n\n"
+    assert before(body, 0) == ""
+    assert before(body, 10_000) == "### [#2] model\n\ntwo\nthree\n"
+
+
+def test_what_stands_before_a_place_is_little():
+    body = b"\n### [#1] tool\n\n````\n" + b"# line\n" * 4_000
+    text = before(body, len(body), 1_000)
+    assert text.startswith("````\n# line\n")
+    assert len(text) <= 1_005
+    assert before(b"x" * 5_000, 4_000, 1_000) == ""

@@ -75,6 +75,15 @@ def test_forgetting_shows_first_what_would_go(owner):
     assert Record.objects.count() == 2
 
 
+def test_the_admin_finds_what_only_a_body_says(owner):
+    found = write("c1", title="One", body="Deep below: the quokka is in the harbour.\n")
+    write("c2", title="Two", body="Nothing of it.\n")
+    for question in ("quokka", "Quokkas"):
+        shown = owner.get("/admin/records/record/", {"q": question}).context["cl"].queryset
+        assert [record.id for record in shown] == [found], question
+    assert not owner.get("/admin/records/record/", {"q": "wombat"}).context["cl"].queryset.exists()
+
+
 def test_rows_are_not_deleted_behind_the_services(owner):
     record_id = write()
     action(owner, "delete_selected", record_id)

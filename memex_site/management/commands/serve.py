@@ -39,8 +39,12 @@ class Command(BaseCommand):
     def _serve(self, port: int) -> None:
         # Imported here: it takes longer than all the rest, and replaces the process's event loop.
         from daphne.server import Server
+        from twisted.web.http import HTTPChannel
 
         from memex_site.asgi import application
+
+        # A long question is in the address, and that in a header once more.
+        HTTPChannel.MAX_LENGTH = HTTPChannel.totalHeadersSize = serving.REQUEST_HEAD_BYTES
 
         with ExitStack() as running:
 
