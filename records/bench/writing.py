@@ -3,6 +3,7 @@ rows and a bare index. What both sides need is prepared before either clock star
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ _FIRST, _APART = 1_700_000_000_000, 60_000
 
 class Written:
     """`write`: files, rows, cards and passages; `index`: the passages alone. `sample`: texts to ask for, from
-    all parts of the corpus. `text_bytes`: of all bodies."""
+    all parts of the corpus, without their bodies. `text_bytes`: of all bodies."""
 
     def __init__(self) -> None:
         self.write, self.index = Pair(), Pair()
@@ -50,7 +51,7 @@ def corpus_write(
     step = max(1, records // samples)
     texts = corpus.texts(records, tokens)
     while batch := list(islice(texts, max(1, min(_BATCH, _BATCH_TOKENS // tokens)))):
-        done.sample += [text for text in batch if text.number % step == 0]
+        done.sample += [replace(text, body="") for text in batch if text.number % step == 0]
         _write(batch, bare, done)
         count += len(batch)
         say(f"{count:,} of {records:,} records written, {done.text_bytes / 1e6:,.0f} MB")
