@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 
 from records import places
+from records.catalog import catalog
 from records.home import bodies_dir, records_dir
 from records.models import Record
 from records.queries import facets, record_list, record_open
@@ -28,12 +29,6 @@ _OPENED, _LISTED = 300, 100
 _GREPPED = 4
 _LIST = 50
 
-_RAW_LIST = "SELECT * FROM records ORDER BY updated_at DESC, id DESC LIMIT 51"
-_RAW_FACETS = (
-    "SELECT kind, status, cold, SUM(count), SUM(tokens), SUM(bytes) FROM pool_totals GROUP BY 1, 2, 3",
-    "SELECT created_at FROM records ORDER BY created_at LIMIT 1",
-    "SELECT created_at FROM records ORDER BY created_at DESC LIMIT 1",
-)
 # What the cards take in the database, without their text.
 _CARDS_SIZE = "SELECT COALESCE(SUM(LENGTH(block)), 0) FROM search_cards_data"
 
@@ -71,15 +66,20 @@ def _file_and_row(name: str) -> tuple[bytes, Record]:
 
 
 def list_bench() -> Pair:
-    return _read_bench(partial(record_list, OWNER, limit=_LIST), _RAW_LIST)
+    return _read_bench(partial(record_list, OWNER, limit=_LIST))
 
 
 def facets_bench() -> Pair:
-    return _read_bench(partial(facets, OWNER), *_RAW_FACETS)
+    return _read_bench(partial(facets, OWNER))
 
 
-def _read_bench(ours: Callable[[], object], *statements: str) -> Pair:
+def catalog_bench() -> Pair:
+    return _read_bench(partial(catalog, OWNER))
+
+
+def _read_bench(ours: Callable[[], object]) -> Pair:
     """Against the queries it makes, straight from the cursor."""
+    statements = _statements(ours)
     pair = Pair()
     for _ in range(_LISTED):
         pair.ours.time(ours)
@@ -87,12 +87,24 @@ def _read_bench(ours: Callable[[], object], *statements: str) -> Pair:
     return pair
 
 
-def _fetch(*statements: str) -> list[tuple[Any, ...]]:
+def _statements(ours: Callable[[], object]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+
+    def note(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        found.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        ours()
+    return found
+
+
+def _fetch(*statements: tuple[str, Any]) -> list[tuple[Any, ...]]:
     """The rows of the last."""
     rows: list[tuple[Any, ...]] = []
     with connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
+        for sql, params in statements:
+            cursor.execute(sql, params)
             rows = cursor.fetchall()
     return rows
 
@@ -122,5 +134,5 @@ def index_bytes() -> int:
     folders = sum(
         (Path(folder) / name).stat().st_size for folder, _, names in os.walk(bodies_dir()) for name in names
     )
-    ((cards,),) = _fetch(_CARDS_SIZE)
+    ((cards,),) = _fetch((_CARDS_SIZE, None))
     return folders + int(cards)

@@ -18,6 +18,7 @@ from .clock import as_sizes
 from .corpus import Corpus
 from .reading import (
     QUESTIONS,
+    catalog_bench,
     facets_bench,
     grep_bench,
     index_bytes,
@@ -69,6 +70,7 @@ def bench(
         "get": open_bench(records).as_percentiles(),
         "list": list_bench().as_percentiles(),
         "facets": facets_bench().as_percentiles(),
+        "catalog": catalog_bench().as_percentiles(),
         "grep": grep_bench(written.sample, program).as_percentiles(),
         "index_size": as_sizes(index_bytes(), written.text_bytes),
     }

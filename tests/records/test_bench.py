@@ -21,7 +21,7 @@ from records.search.indexing import bodies_pending
 from records.search.search import search
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-OPERATIONS = {"bulk_write", "body_index", "search", "get", "list", "facets", "grep", "index_size"}
+OPERATIONS = {"bulk_write", "body_index", "search", "get", "list", "facets", "catalog", "grep", "index_size"}
 
 
 @pytest.mark.django_db(transaction=True)
