@@ -12,7 +12,6 @@ import opencc
 # Han, kana, hangul: scripts whose words are not set apart by spaces.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 
-_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u03ff\u0400-\u052f\u1e00-\u1fff]")
 
 
@@ -26,13 +25,18 @@ def _simplified() -> dict[int, str]:
     return {ord(old): new for old, new in zip(characters, converted, strict=True) if old != new}
 
 
+@cache
+def _traditional() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(map(chr, _simplified()))}]")
+
+
 def fold_case_kept(text: str) -> str:
     """`text` folded except for its case, by which identifiers are split."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)
     # Both are dear, and most text has neither.
-    if _HAN.search(text):
+    if _traditional().search(text):
         text = text.translate(_simplified())
     if not _ACCENTED.search(text):
         return text

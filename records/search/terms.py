@@ -32,11 +32,14 @@ _stemmer = Stemmer.Stemmer("english", 0)
 # What stands between white space and is more than a word: paths, versions, flags, addresses.
 _PIECE = re.compile(
     rf"(?P<cjk>[{CJK}]+)|(?P<sign>[\u2190-\u2bff\U0001f000-\U0001faff])"
-    rf"|(?:--?|[.@$#])?[^\W{CJK}]+(?:(?:[./:@\\\-+]|::|->)+[^\W{CJK}]+)*(?:\+\+|#)?"
+    rf"|(?:--?|[.@$#])?[^\W{CJK}]+(?:[./:@\\\-+]+[^\W{CJK}]+)*(?:\+\+|#)?"
 )
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _IDENTIFIER = re.compile(r"\w+(?:\+\+|#)?")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_A-Za-z]+|[A-Z]+")
+# Signs that are part of nothing.
+_SIGNS = b"()[]{}\"'`,;!?*=<>|&%^~"
+_SEPARATORS = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
 # The common case, told by one match: an English word with punctuation around it.
 _PLAIN = re.compile(r"[(\[\"'`*]*([A-Za-z]?[a-z]+)[.,:;!?)\]\"'`*]*")
 
@@ -191,7 +194,8 @@ def extract(text: str) -> Extract:
             characters.extend(run)
             pairs.extend(map("".join, pairwise(run)))
     _remembered.tidy()
-    chunks = text.split()
+    # Fewer different chunks: what stands in brackets or quotes is the same word. (As bytes: twenty times as fast.)
+    chunks = text.encode("utf-8", "replace").translate(_SEPARATORS).decode().split()
     found = " ".join(filter(None, map(_remembered.__getitem__, chunks)))
     exact = _remembered.exact
     names = [exact[chunk] for chunk in sorted(exact.keys() & chunks)]
