@@ -152,11 +152,12 @@ class PoolTotal(models.Model):
                 name="pool_total_key",
             )
         ]
-        # The owner's sums over many sessions, read off in the order they are grouped in.
         indexes: ClassVar = [
+            models.Index(fields=["session_id"], name="pool_totals_session"),
+            # The owner's sums over many sessions, read off in the order they are grouped in.
             models.Index(
                 fields=["kind", "status", "cold", "count", "tokens", "bytes"], name="pool_totals_sums"
-            )
+            ),
         ]
 
     def __str__(self) -> str:

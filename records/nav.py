@@ -24,6 +24,7 @@ from .listing import (
     totals_filtered,
 )
 from .models import SHOWN_Q, PoolTotal, Record
+from .models import Scope as Pool
 from .scope import Scope
 
 # Of tags, which no index holds: counted among so many of the newest records.
@@ -198,16 +199,33 @@ def _values(step: str, workspace_key: str, kind: str, tags: object) -> set[str]:
 def _with_folders(scope: Scope, entries: list[NavEntry]) -> list[NavEntry]:
     """Workspaces by the name of their folder and with the time of their newest record."""
     keys = [entry.id for entry in entries if entry.type == "workspace"]
-    if not keys:
-        return entries
-    newest = Record.objects.filter(SHOWN_Q, scope.q(), workspace_key=OuterRef("workspace_key"))
-    totals = PoolTotal.objects.filter(scope.q(), workspace_key__in=keys).order_by()
-    ids = totals.annotate(newest=Subquery(newest.order_by("-updated_at").values("pk")[:1]))
-    records = Record.objects.filter(pk__in=ids.values("newest").distinct())
-    known = {row[0]: row[1:] for row in records.values_list("workspace_key", "workspace", "updated_at")}
+    known = _newest(scope, keys) if keys else {}
     return [
-        entry._replace(title=known[entry.id][0] or entry.id, time=known[entry.id][1])
+        entry._replace(title=known[entry.id][1] or entry.id, time=known[entry.id][0])
         if entry.id in known
         else entry
         for entry in entries
     ]
+
+
+def _newest(scope: Scope, keys: list[str]) -> dict[str, tuple[int, str]]:
+    """(time, folder) of each workspace's newest record in scope: of whole pools off the index, of an agent's
+    own sessions by reading their few records."""
+    totals = PoolTotal.objects.filter(scope.q(), workspace_key__in=keys)
+    shown = Record.objects.filter(SHOWN_Q)
+    columns = ("workspace_key", "updated_at", "workspace")
+    rows: list[tuple[str, int, str]] = []
+    if not scope.is_owner:
+        totals = totals.filter(scope=Pool.WORKSPACE)
+        private = shown.filter(scope=Pool.SESSION, session_id__in=sorted(scope.session_ids - {""}))
+        if Pool.SESSION in scope.pools:
+            rows += private.values_list(*columns)
+    of_pool = shown.filter(workspace_key=OuterRef("workspace_key"), scope=OuterRef("scope"))
+    newest = Subquery(of_pool.order_by("-updated_at", "-id").values("pk")[:1])
+    pools = totals.values("workspace_key", "scope").annotate(records=Sum("count"), newest=newest)
+    ids = [pool["newest"] for pool in pools]
+    rows += Record.objects.filter(pk__in=ids).values_list(*columns)
+    known: dict[str, tuple[int, str]] = {}
+    for key, time, folder in rows:
+        known[key] = max(known.get(key, (0, "")), (time, folder))
+    return known

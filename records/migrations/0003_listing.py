@@ -18,6 +18,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='pooltotal',
+            index=models.Index(fields=['session_id'], name='pool_totals_session'),
+        ),
+        migrations.AddIndex(
+            model_name='pooltotal',
             index=models.Index(fields=['kind', 'status', 'cold', 'count', 'tokens', 'bytes'], name='pool_totals_sums'),
         ),
         migrations.AddIndex(

@@ -9,6 +9,7 @@ from records.services import records_write
 from tests.queries import assert_flat_queries
 
 from .drafts import WHEN, make_draft, write
+from .plans import plans
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("memex_home")]
 
@@ -102,6 +103,28 @@ def test_the_scope_decides_in_lists_groups_counts_and_facets():
     assert titles(AGENT, f"workspace/{ELSEWHERE}") == []
     nobody = Scope(frozenset(), frozenset())
     assert (nav(nobody).total, nav(nobody, "topic").total, nav(nobody, "workspace").total) == (0, 0, 0)
+
+
+def test_the_time_of_a_workspace_is_that_of_what_may_be_seen_there():
+    write("shared", created_at=WHEN)
+    write("theirs", scope="session", session_id="s2", created_at=WHEN + 9)
+    assert [entry.time for entry in nav(AGENT, "workspace").entries] == [WHEN]
+    write("mine", scope="session", session_id="s1", created_at=WHEN + 5)
+    assert [entry.time for entry in nav(AGENT, "workspace").entries] == [WHEN + 5]
+    assert [entry.time for entry in nav(OWNER, "workspace").entries] == [WHEN + 9]
+    private = Scope(frozenset({HERE}), frozenset({"session"}), frozenset({"s1"}))
+    assert [entry.time for entry in nav(private, "workspace").entries] == [WHEN + 5]
+    shared = Scope(frozenset({HERE}), frozenset({"workspace"}), frozenset({"s1"}))
+    assert [entry.time for entry in nav(shared, "workspace").entries] == [WHEN]
+
+
+@pytest.mark.parametrize("scope", [OWNER, AGENT], ids=["owner", "agent"])
+def test_a_workspace_is_named_off_an_index(scope):
+    write("a")
+    plan = "\n".join(plans(lambda: nav(scope, "workspace")))
+    assert "records_pool_updated (workspace_key=? AND scope=?)" in plan
+    assert "SCAN records" not in plan
+    assert "TEMP B-TREE FOR ORDER BY" not in plan
 
 
 @pytest.mark.usefixtures("shelf")
