@@ -74,9 +74,15 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
 
 
 def _needs_literal(asked: Asked) -> bool:
-    """That signs are what it is about: "#[test]" is not "test"."""
+    """That signs are what it is about, and such as no index has: "#[test]" is not "test"."""
     text = asked.verbatim
-    return 2 <= len(text) <= _LITERAL_MAX and " " not in text and not text.isalnum()
+    return (
+        2 <= len(text) <= _LITERAL_MAX
+        and text.isascii()
+        and " " not in text
+        and not text.strip(".,;:!?").isalnum()
+        and asked.exacts != (text,)
+    )
 
 
 def _with_literal(literal: list[SearchHit], ranked: list[SearchHit]) -> list[SearchHit]:
@@ -87,7 +93,7 @@ def _with_literal(literal: list[SearchHit], ranked: list[SearchHit]) -> list[Sea
 def _literal(scope: Scope, text: str, filters: Filters) -> list[SearchHit]:
     """Records that hold a text as it stands, looked for in their files: for what no index of words has."""
     found = grep(
-        scope, text.strip(), literal=True, max_hits=_LITERAL_HITS, max_hits_per_record=1,
+        scope, text.strip().encode("utf-8", "replace").decode(), literal=True, max_hits=_LITERAL_HITS, max_hits_per_record=1,
         timeout_s=_LITERAL_SECONDS, **filters,
     )  # fmt: skip
     entries = dict(
