@@ -64,8 +64,9 @@ def gather(
         if found.complete:
             inside = folder.of_records(found.complete)
             found.add("passage", folder.any_of(known, 2 * _ALL_LIMIT, inside))
-    for fragment in _fragments(asked, frequencies):
-        found.add("fragment", folder.containing(fragment, _FRAGMENT_LIMIT, only))
+    fragments = _fragments(asked, frequencies)
+    for fragment in fragments:
+        found.add("fragment", folder.containing(fragment, _FRAGMENT_LIMIT // len(fragments), only))
     found.seconds = perf_counter() - started
     return found
 
