@@ -1,11 +1,11 @@
 """Asks the body index in several ways, and gathers the passages that deserve a second look."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
 
-from .engine import Folder, Hit
+from .engine import Folder, Hit, Part
 from .query import Asked
 from .scoring import Scorer, rarity
 
@@ -33,6 +33,10 @@ class Found:
     complete: set[int] = field(default_factory=set)
     seconds: float = 0.0
 
+    @property
+    def needed(self) -> set[str]:
+        return {term for term in self.asked.weights if term not in self.asked.aliases}
+
     def add(self, leg: str, hits: Iterable[Hit]) -> None:
         for hit in hits:
             key = (hit.record, hit.part, hit.at, hit.seq_start)
@@ -41,12 +45,17 @@ class Found:
 
 
 def gather(
-    folder: Folder, asked: Asked, session_ids: frozenset[str] | None, numbers: list[int] | None
+    folder: Folder,
+    asked: Asked,
+    session_ids: frozenset[str] | None,
+    numbers: list[int] | None,
+    unknown: Collection[str],
 ) -> Found:
-    """`session_ids`, `numbers`: only passages of these sessions, of these records."""
+    """`session_ids`, `numbers`: only passages of these sessions, of these records. `unknown`: terms that no
+    folder that is searched holds."""
     started = perf_counter()
     frequencies = {term: (folder.frequency(term), folder.records_with(term)) for term in asked.weights}
-    asked, extra = _with_prefixes(folder, asked, frequencies)
+    asked, extra = _with_prefixes(folder, asked, unknown)
     frequencies |= extra
     known = {term: weight for term, weight in asked.weights.items() if frequencies[term][0]}
     found = Found(Scorer(asked, frequencies, folder.statistics), asked)
@@ -64,11 +73,19 @@ def gather(
         if found.complete:
             inside = folder.of_records(found.complete)
             found.add("passage", folder.any_of(known, 2 * _ALL_LIMIT, inside))
+    if by_card := _by_card_only(found):
+        # A hit is a place, and a record more than its card.
+        found.add("passage", folder.any_of(known, 2 * len(by_card), folder.of_records(by_card)))
     fragments = _fragments(asked, frequencies)
     for fragment in fragments:
         found.add("fragment", folder.containing(fragment, _FRAGMENT_LIMIT // len(fragments), only))
     found.seconds = perf_counter() - started
     return found
+
+
+def _by_card_only(found: Found) -> set[int]:
+    inside = {hit.record for hit in found.hits.values() if hit.part != Part.CARD}
+    return {hit.record for hit in found.hits.values() if hit.part == Part.CARD} - inside
 
 
 def _rarest(
@@ -82,20 +99,20 @@ def _rarest(
 
 
 def _with_prefixes(
-    folder: Folder, asked: Asked, frequencies: dict[str, tuple[int, int]]
+    folder: Folder, asked: Asked, unknown: Collection[str]
 ) -> tuple[Asked, dict[str, tuple[int, int]]]:
     """Words that occur nowhere stand for those that begin with them: "authenti" for "authentication"."""
-    unknown = [term for term in asked.weights if _may_be_part(term) and not frequencies[term][0]]
+    wanted = [term for term in asked.weights if _may_be_part(term) and term in unknown]
     extra: dict[str, tuple[int, int]] = {}
     weights = dict(asked.weights)
     origins: dict[str, str] = {}
-    for term in unknown[:_FRAGMENTS]:
+    for term in wanted[:_FRAGMENTS]:
         for other in folder.with_prefix(term, _PREFIX_LIMIT) or _known_beginning(folder, term):
             if other not in weights:
                 weights[other] = PREFIX_WEIGHT * weights[term]
                 extra[other] = (folder.frequency(other), folder.records_with(other))
                 origins[other] = term
-    return (asked.with_weights(weights, origins) if extra else asked), extra
+    return (asked.with_weights(weights, origins, similar=True) if extra else asked), extra
 
 
 def _known_beginning(folder: Folder, term: str) -> list[str]:

@@ -34,9 +34,14 @@ class Asked:
     verbatim: str = ""
     # Terms that stand in for another one: synonyms, and longer words with this beginning.
     aliases: Mapping[str, str] = field(default_factory=dict)
+    # Of these, the words that only begin alike.
+    similar: frozenset[str] = frozenset()
 
-    def with_weights(self, weights: dict[str, float], aliases: Mapping[str, str]) -> "Asked":
-        return replace(self, weights=weights, aliases={**self.aliases, **aliases})
+    def with_weights(
+        self, weights: dict[str, float], aliases: Mapping[str, str], *, similar: bool = False
+    ) -> "Asked":
+        alike = self.similar | aliases.keys() if similar else self.similar
+        return replace(self, weights=weights, aliases={**self.aliases, **aliases}, similar=frozenset(alike))
 
     @property
     def is_empty(self) -> bool:

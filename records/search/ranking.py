@@ -11,7 +11,7 @@ from .engine import Hit, Part
 from .query import Asked
 from .reading import Texts
 from .results import Card, Reason, SearchHit
-from .scoring import ALL_TERMS, Look, Scorer, Spotter
+from .scoring import ALL_HERE, ALL_TERMS, Look, Scorer, Spotter
 from .snippets import snippet
 
 # On the scale of scoring: shares of a best score, 0 to 1. Card fields as the original store weighed them.
@@ -28,6 +28,12 @@ class _Place(NamedTuple):
     text: str
     score: float
     bonus: float
+
+    @property
+    def holds_all(self) -> bool:
+        """Every term of a question of several."""
+        needed = self.found.needed
+        return len(needed) > 1 and needed <= self.look.counts.keys()
 
 
 class _Scored(NamedTuple):
@@ -48,12 +54,15 @@ def ranked_hits(
     now = now_ms()
     hits = []
     for number, each in places.items():
-        best = max(each, key=lambda place: (place.score / best_passage + place.bonus, -place.hit.at))
+        # A hit is a place: the card is shown where no passage says anything.
+        inside = [place for place in each if place.hit.part != Part.CARD] or each
+        best = max(inside, key=lambda place: (place.score / best_passage + place.bonus, -place.hit.at))
         score = (
             max(place.score for place in each) / best_passage
             + scores[number] / best_record
             + max(place.bonus for place in each)
             + (ALL_TERMS if number in best.found.complete else 0.0)
+            + (ALL_HERE if any(place.holds_all for place in each) else 0.0)
         )
         card = cards[number]
         hits.append(_Scored(score, card, best))
@@ -133,7 +142,8 @@ def _hit(asked: Asked, scored: _Scored) -> SearchHit:
         tuple(sorted(legs)),
         tuple(term for term in terms if term not in synonyms),
         scored.fields,
-        tuple(term for term in terms if term in synonyms),
+        tuple(term for term in terms if term in synonyms and term not in best.found.asked.similar),
+        tuple(term for term in terms if term in best.found.asked.similar),
     )
     offset = best.hit.at if best.hit.part == Part.BODY else None
     return SearchHit(

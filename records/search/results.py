@@ -43,12 +43,14 @@ class Snippet:
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why something was found. `legs`: `passage`, `card`, `all terms`, `fragment`, `verbatim`; `fields` of the
-    card that hold a term; `terms` that were found, of which `aliases` by a synonym."""
+    card that hold a term; `terms` that were found, `aliases` by a synonym, `similar` by
+    their beginning."""
 
     legs: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    similar: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -59,6 +61,8 @@ class Reason:
             parts.append("in " + ", ".join(self.fields))
         if self.aliases:
             parts.append("by synonym (alias): " + ", ".join(self.aliases))
+        if self.similar:
+            parts.append("by words that begin alike: " + ", ".join(self.similar))
         return "; ".join(filter(None, parts))
 
 

@@ -27,7 +27,9 @@ LOOKED_AT = 20
 SHORT = 3
 # What words and identifiers are made of.
 _LETTER = r"[0-9A-Za-z_\x{80}-\x{10FFFF}]"
-VERBATIM, WHOLE_WORDS, EXACTS, QUOTED, ALL_TERMS = 3.0, 0.5, 1.0, 2.0, 0.2
+VERBATIM, WHOLE_WORDS, EXACTS, QUOTED = 3.0, 0.5, 1.0, 2.0
+# For a record that holds every term of the question, and for a passage that does.
+ALL_TERMS, ALL_HERE = 0.2, 0.2
 
 
 class Look(NamedTuple):

@@ -22,7 +22,7 @@ from records.scope import Scope
 from .aliases import Aliases, aliases_read
 from .candidates import Found, gather
 from .cards import cards_pending
-from .engine import IndexDamaged
+from .engine import Folder, IndexDamaged
 from .grep import grep
 from .hints import no_hits
 from .indexing import bodies_sync, pool_discard
@@ -131,16 +131,28 @@ def _gathered(
     """What the pools gave, and those that can't be read, which are to be written anew."""
     found: list[Found] = []
     damaged: list[Visible] = []
+    opened: list[tuple[Visible, Folder]] = []
+    unknown = set(asked.weights)
     for visible in pools:
         try:
-            known = folder(visible.pool)
-            if known:
-                found.append(gather(known, asked, visible.session_ids, numbers))
+            if known := folder(visible.pool):
+                unknown = {term for term in unknown if not known.frequency(term)}
+                opened.append((visible, known))
         except (IndexDamaged, OSError) as error:
-            logger.warning("A part of the body index can't be read and is written anew: %s", error)
-            pool_discard(visible.pool)
+            _discard(visible, error)
+            damaged.append(visible)
+    for visible, known in opened:
+        try:
+            found.append(gather(known, asked, visible.session_ids, numbers, unknown))
+        except (IndexDamaged, OSError) as error:
+            _discard(visible, error)
             damaged.append(visible)
     return found, damaged
+
+
+def _discard(visible: Visible, error: Exception) -> None:
+    logger.warning("A part of the body index can't be read and is written anew: %s", error)
+    pool_discard(visible.pool)
 
 
 def _narrow(scope: Scope, filters: Filters) -> list[int] | None:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 
-from .folding import fold_case_kept
+from .folding import fold, fold_case_kept
 from .results import Snippet
 from .scoring import Spotter
 
@@ -15,7 +15,7 @@ _BEFORE = 60
 def snippet(text: str, spotter: Spotter, spans: Collection[str] = ()) -> Snippet:
     """`spans`: folded text that is marked where it stands as it is."""
     found = marks(text, spotter, spans)
-    start, end = _window(text, found)
+    start, end = _window(text, _whole(text, spans) or found)
     inside = (
         (max(first, start) - start, min(last, end) - start)
         for first, last in found
@@ -35,12 +35,16 @@ def _marks(text: str, spotter: Spotter, spans: Collection[str]) -> Iterator[tupl
         # Folding has moved the characters, so that marks would stand in the wrong places.
         return
     yield from spotter.marks(folded)
-    lowered = folded.casefold()
-    for span in spans if len(lowered) == len(text) else ():
-        at = lowered.find(span)
-        while at >= 0:
-            yield at, at + len(span)
-            at = lowered.find(span, at + len(span))
+    yield from _whole(text, spans)
+
+
+def _whole(text: str, spans: Collection[str]) -> list[tuple[int, int]]:
+    """Where the spans stand as they are, but for case and white space."""
+    lowered = fold(text)
+    if len(lowered) != len(text):
+        return []
+    patterns = (re.compile(r"\s+".join(map(re.escape, span.split()))) for span in spans if span.strip())
+    return [found.span() for pattern in patterns for found in pattern.finditer(lowered)]
 
 
 def _merged(marks: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
