@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from time import perf_counter
 
-from .engine import Folder, Hit, Part
+from .engine import Folder, Hit, Part, Statistics
 from .query import Asked
-from .scoring import Scorer, rarity
+from .scoring import rarity
 
 # Of the best passages so many are read: measured, more change nothing (docs/retrieval.md).
 LIMIT = 60
@@ -23,11 +23,12 @@ Key = tuple[int, int, int, int | None]
 
 @dataclass(slots=True)
 class Found:
-    """What one folder gave. `legs`: by which ways each passage was found; `complete`: records that hold every
-    term; `seconds`: of the bare queries."""
+    """What one folder gave. `frequencies`: passages and records with each term; `legs`: by which ways each
+    passage was found; `complete`: records that hold every term; `seconds`: of the bare queries."""
 
-    scorer: Scorer
     asked: Asked
+    frequencies: dict[str, tuple[int, int]]
+    statistics: Statistics
     hits: dict[Key, Hit] = field(default_factory=dict)
     legs: dict[Key, set[str]] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
@@ -58,7 +59,7 @@ def gather(
     asked, extra = _with_prefixes(folder, asked, unknown)
     frequencies |= extra
     known = {term: weight for term, weight in asked.weights.items() if frequencies[term][0]}
-    found = Found(Scorer(asked, frequencies, folder.statistics), asked)
+    found = Found(asked, frequencies, folder.statistics)
     only = None
     if numbers is not None:
         only = folder.of_records(numbers)

@@ -83,6 +83,13 @@ class Statistics:
     passage_length: float = 1.0
     record_length: float = 1.0
 
+    @classmethod
+    def of_all(cls, folders: Sequence["Statistics"]) -> "Statistics":
+        passages = sum(each.passages for each in folders)
+        records = sum(each.records for each in folders)
+        total = sum(each.passages * each.passage_length for each in folders)
+        return cls(passages, records, max(1.0, total / max(1, passages)), max(1.0, total / max(1, records)))
+
 
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()

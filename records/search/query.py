@@ -16,7 +16,14 @@ VERBATIM_MAX = 400
 EXACTS_MAX = 8
 # Measured: characters weigh half of what pairs do (docs/retrieval.md); the whole of an identifier adds to
 # its parts, which count already.
-WEIGHTS = {Sort.WORD: 1.0, Sort.PAIR: 1.0, Sort.CHARACTER: 0.5, Sort.IDENTIFIER: 0.3, Sort.SIGN: 1.0}
+WEIGHTS = {
+    Sort.WORD: 1.0,
+    Sort.PAIR: 1.0,
+    Sort.CHARACTER: 0.5,
+    Sort.IDENTIFIER: 0.3,
+    Sort.SIGN: 1.0,
+    Sort.SCRAP: 0.25,
+}
 
 _QUOTED = re.compile(
     '"([^"\n]{2,200})"|`([^`\n]{2,200})`|“([^”\n]{2,200})”|「([^」\n]{2,200})」|『([^』\n]{2,200})』'

@@ -1,13 +1,14 @@
 """The second look at candidates: records in their order, each with its best place and why it was found."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 from records.clock import now_ms
 
 from .candidates import Found, Key
 from .cards import card_fields
-from .engine import Hit, Part
+from .engine import Hit, Part, Statistics
 from .query import Asked
 from .reading import Texts
 from .results import Card, Reason, SearchHit
@@ -47,9 +48,17 @@ def ranked_hits(
     asked: Asked, found: list[Found], cards: dict[int, Card], fresh: dict[int, float], limit: int
 ) -> list[SearchHit]:
     """`cards`: those that may be shown, by number; `fresh`: scores of those whose passages are still to come."""
-    places = _places(found, cards)
+    if not found:
+        return _fresh_hits(asked, cards, fresh)[:limit]
+    scorer = _scorer(found)
+    places = {
+        number: each
+        for number, each in _places(found, cards, scorer).items()
+        if any(place.bonus for place in each)
+        or scorer.is_hit({term for place in each for term in place.look.counts})
+    }
     best_passage = max((place.score for each in places.values() for place in each), default=0.0) or 1.0
-    scores = {number: _record_score(each) for number, each in places.items()}
+    scores = {number: _record_score(each, scorer) for number, each in places.items()}
     best_record = max(scores.values(), default=0.0) or 1.0
     now = now_ms()
     hits = []
@@ -68,42 +77,64 @@ def ranked_hits(
         hits.append(_Scored(score, card, best))
     hits.sort(key=_order)
     # What the card adds moves a record by few places.
-    hits[: 2 * limit] = [_with_card(hit, now) for hit in hits[: 2 * limit]]
+    hits[: 2 * limit] = [_with_card(hit, scorer, now) for hit in hits[: 2 * limit]]
     hits.sort(key=_order)
-    answer = [_hit(asked, hit) for hit in hits[:limit]]
-    best_fresh = max(fresh.values(), default=0.0) or 1.0
-    for number in fresh.keys() & cards.keys() - places.keys():
-        card = cards[number]
-        shown = snippet(card.summary or card.title, Spotter(asked.weights), asked.exacts)
-        answer.append(SearchHit(card, fresh[number] / best_fresh, shown, Reason(("card",))))
-    return sorted(answer, key=lambda hit: -hit.score)[:limit]
+    answer = [_hit(hit, scorer) for hit in hits[:limit]]
+    waiting = {number: score for number, score in fresh.items() if number not in places}
+    return sorted([*answer, *_fresh_hits(asked, cards, waiting)], key=lambda hit: -hit.score)[:limit]
 
 
-def _places(found: list[Found], cards: dict[int, Card]) -> dict[int, list[_Place]]:
+def _scorer(found: list[Found]) -> Scorer:
+    """One measure for all pools that are searched, or those with less text would come last."""
+    weights: dict[str, float] = {}
+    aliases: dict[str, str] = {}
+    frequencies: dict[str, tuple[int, int]] = {}
+    for each in found:
+        weights |= each.asked.weights
+        aliases |= each.asked.aliases
+        for term, (passages, records) in each.frequencies.items():
+            before = frequencies.get(term, (0, 0))
+            frequencies[term] = (before[0] + passages, before[1] + records)
+    asked = replace(found[0].asked, weights=weights, aliases=aliases)
+    return Scorer(asked, frequencies, Statistics.of_all([each.statistics for each in found]))
+
+
+def _fresh_hits(asked: Asked, cards: dict[int, Card], fresh: dict[int, float]) -> list[SearchHit]:
+    """By their cards alone."""
+    best = max(fresh.values(), default=0.0) or 1.0
+    spotter, reason = Spotter(asked.weights), Reason(("card",))
+    shown = {
+        number: snippet(cards[number].summary or cards[number].title, spotter, asked.exacts)
+        for number in fresh.keys() & cards.keys()
+    }
+    return [SearchHit(cards[number], fresh[number] / best, shown[number], reason) for number in shown]
+
+
+def _places(found: list[Found], cards: dict[int, Card], scorer: Scorer) -> dict[int, list[_Place]]:
     """The passages of records that may be shown, read and scored."""
     places: dict[int, list[_Place]] = {}
     with Texts(cards) as texts:
         for each in found:
             for hit in each.hits.values():
                 text = texts.of(hit) if hit.record in cards else None
-                place = _place(each, hit, text) if text is not None else None
+                place = _place(each, scorer, hit, text) if text is not None else None
                 # Trigrams of a name may be there without the name.
                 if place and (place.look.counts or place.bonus):
                     places.setdefault(hit.record, []).append(place)
     return places
 
 
-def _place(found: Found, hit: Hit, text: str) -> _Place:
-    look = found.scorer.look(text)
-    score, bonus = found.scorer.passage(look, hit.length), found.scorer.bonus(look.folded)
+def _place(found: Found, scorer: Scorer, hit: Hit, text: str) -> _Place:
+    look = scorer.look(text)
+    score, bonus = scorer.passage(look, hit.length), scorer.bonus(look.folded)
     return _Place(found, hit, look, text, score, bonus)
 
 
-def _record_score(places: list[_Place]) -> float:
+def _record_score(places: list[_Place], scorer: Scorer) -> float:
     together: Counter[str] = Counter()
     for place in places:
         together.update(place.look.counts)
-    return places[0].found.scorer.record(together, max(place.hit.total for place in places))
+    return scorer.record(together, max(place.hit.total for place in places))
 
 
 def _fields(card: Card, scorer: Scorer) -> dict[str, float]:
@@ -112,8 +143,8 @@ def _fields(card: Card, scorer: Scorer) -> dict[str, float]:
     return {name: share for name, text in given.items() if text and (share := scorer.share(text))}
 
 
-def _with_card(hit: _Scored, now: int) -> _Scored:
-    card, scorer = hit.card, hit.best.found.scorer
+def _with_card(hit: _Scored, scorer: Scorer, now: int) -> _Scored:
+    card = hit.card
     fields = _fields(card, scorer)
     bonus = _FIELDS_SCALE * sum(_FIELDS[name] * share for name, share in fields.items())
     if "tags" in fields and scorer.equals_one(card_fields(card._asdict())["tags"].split("\n")):
@@ -128,22 +159,23 @@ def _order(hit: _Scored) -> tuple[float, int, str]:
     return -hit.score, -hit.card.created_at, hit.card.id
 
 
-def _hit(asked: Asked, scored: _Scored) -> SearchHit:
+def _hit(scored: _Scored, scorer: Scorer) -> SearchHit:
     card, best = scored.card, scored.best
+    asked = best.found.asked
     spans = [*asked.exacts, *filter(None, [asked.verbatim])]
-    shown = snippet(best.text, best.found.scorer.spotter, spans)
+    shown = snippet(best.text, scorer.spotter, spans)
     key: Key = (best.hit.record, best.hit.part, best.hit.at, best.hit.seq_start)
     legs = {("card" if best.hit.part == Part.CARD else leg) for leg in best.found.legs[key]}
     if asked.verbatim and asked.verbatim in best.look.folded:
         legs.add("verbatim")
-    terms = tuple(term for term in best.found.asked.weights if term in best.look.counts)
-    synonyms = best.found.asked.aliases
+    terms = tuple(term for term in asked.weights if term in best.look.counts)
+    synonyms = asked.aliases
     reason = Reason(
         tuple(sorted(legs)),
         tuple(term for term in terms if term not in synonyms),
         scored.fields,
-        tuple(term for term in terms if term in synonyms and term not in best.found.asked.similar),
-        tuple(term for term in terms if term in best.found.asked.similar),
+        tuple(term for term in terms if term in synonyms and term not in asked.similar),
+        tuple(term for term in terms if term in asked.similar),
     )
     offset = best.hit.at if best.hit.part == Part.BODY else None
     return SearchHit(

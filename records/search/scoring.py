@@ -30,6 +30,7 @@ _LETTER = r"[0-9A-Za-z_\x{80}-\x{10FFFF}]"
 VERBATIM, WHOLE_WORDS, EXACTS, QUOTED = 3.0, 0.5, 1.0, 2.0
 # For a record that holds every term of the question, and for a passage that does.
 ALL_TERMS, ALL_HERE = 0.2, 0.2
+SHORT_QUESTION, LEAST_SHARE = 8, 0.1
 
 
 class Look(NamedTuple):
@@ -192,6 +193,16 @@ class Scorer:
         weights = {term: weight for term, weight in self._passage_weights.items() if self._counts(term)}
         held = self.spotter.spots(fold_case_kept(text)).keys() & weights
         return sum(weights[term] for term in held) / (sum(weights.values()) or 1.0)
+
+    def is_hit(self, terms: Iterable[str]) -> bool:
+        """That these say enough of a short question: the "e" of "E0308" does not. Long ones hold much that no
+        text answers."""
+        aliases = self.asked.aliases
+        weights = {term: weight for term, weight in self._passage_weights.items() if term not in aliases}
+        if len(weights) > SHORT_QUESTION:
+            return True
+        held = {aliases.get(term, term) for term in terms}
+        return sum(weights.get(term, 0.0) for term in held) >= LEAST_SHARE * sum(weights.values())
 
     def _counts(self, term: str) -> bool:
         return term not in self.asked.aliases

@@ -47,6 +47,8 @@ _PLAIN = re.compile(r"[(\[\"'`*]*([A-Za-z]?[a-z]+)[.,:;!?)\]\"'`*]*")
 class Sort(StrEnum):
     WORD = "word"
     IDENTIFIER = "identifier"
+    # Of an identifier, one or two characters: the "e" of "E0308".
+    SCRAP = "scrap"
     CHARACTER = "character"
     PAIR = "pair"
     SIGN = "sign"
@@ -98,7 +100,8 @@ def _identifier_terms(identifier: str) -> Iterator[Term]:
         yield Term(whole, Sort.IDENTIFIER)
     for part in parts:
         word = part.casefold()[:IDENTIFIER_MAX]
-        yield Term(stem(word), Sort.WORD, word in ENGLISH)
+        sort = Sort.SCRAP if len(parts) > 1 and len(word) <= 2 else Sort.WORD
+        yield Term(stem(word), sort, word in ENGLISH)
 
 
 def chunk_exact(chunk: str) -> list[str]:

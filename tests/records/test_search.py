@@ -102,6 +102,37 @@ def test_signs_that_no_word_has_are_found():
     assert [hit.snippet.text[start:end] for start, end in hit.snippet.marks] == ["#[test]"]
 
 
+def test_a_scrap_of_a_name_is_no_hit():
+    write("c1", title="other", body="vitamin e and 5 apples")
+    bodies_sync()
+    assert titles("E0308") == []
+    write("c2", title="wanted", body="error[E0308]: mismatched types")
+    assert titles("E0308") == ["wanted"]
+
+
+def test_pools_are_measured_alike():
+    for n in range(40):
+        write(
+            f"c{n}", title=f"port {n}", body="every port of every ship, and the port", workspace_key=ELSEWHERE
+        )
+    write("small", title="small", body="the checkout listens on this port", workspace_key=HERE)
+    bodies_sync()
+    assert titles("checkout port")[0] == "small"
+
+
+def test_the_place_is_in_the_body_where_the_card_says_it_too():
+    write("c1", title="About the walrus", body=f"{FILLER}\nwalrus\n{FILLER}")
+    (hit,) = search(OWNER, "walrus").hits
+    assert hit.offset and "walrus" in hit.snippet.text
+
+
+def test_the_snippet_shows_the_words_as_they_stand():
+    text = "walrus pool\n" * 5 + "x " * 200 + "the walrus\nin the pool\n"
+    write("c1", title="t", body=text)
+    (hit,) = search(OWNER, "walrus in the pool").hits
+    assert "walrus\nin the pool" in hit.snippet.text
+
+
 def test_synonyms_are_found_and_said():
     write("c1", title="wanted", body="The sqlite file is locked.")
     write("c2", title="other", body="Nothing.")
