@@ -8,6 +8,7 @@ from records.models import Record, SearchEntry
 from records.search.engine import IndexDamaged
 from records.search.indexing import bodies_sync, pool_discard
 from records.search.pools import PoolName, folder
+from records.search.sums import sums_wrong
 
 from .doctor import Finding
 
@@ -61,12 +62,14 @@ def _bodies(repair: bool) -> Iterator[Finding]:
     for pool in sorted(entries.values_list("workspace_key", "scope").distinct()):
         name = PoolName(*pool)
         wanted = set(entries.filter(workspace_key=pool[0], scope=pool[1]).values_list("number", flat=True))
-        if _numbers(name) == wanted:
+        wrong = sums_wrong(name.path) if name.path.is_dir() else []
+        if not wrong and _numbers(name) == wanted:
             continue
         if repair:
             pool_discard(name)
             bodies_sync()
-        yield Finding("body-index", f"bodies/{name.path.parent.name}/{name.path.name}", _BEHIND, repair)
+        message = f"{wrong[0]} is damaged; `doctor --repair` writes it anew." if wrong else _BEHIND
+        yield Finding("body-index", f"bodies/{name.path.parent.name}/{name.path.name}", message, repair)
 
 
 _BEHIND = (

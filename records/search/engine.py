@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
+from .sums import sums_write
+
 # Of the fields below and of what is put into them; another number builds every folder anew.
 VERSION = 1
 LIMIT_MAX = 2_000
@@ -313,6 +315,7 @@ def writing(path: Path, *, heap_bytes: int = HEAP_BYTES) -> Iterator[Writer]:
                 # It ends merges as well, and leaves their files behind: not after a commit.
                 inner.rollback()
             inner.wait_merging_threads()
+        sums_write(path)
 
 
 def remove(path: Path) -> None:

@@ -366,6 +366,21 @@ def test_doctor_sees_what_the_indexes_lack():
     assert codes() == []
 
 
+@pytest.mark.parametrize("suffix", [".idx", ".term", ".store", ".fieldnorm", ".fast"])
+def test_doctor_sees_a_flipped_byte(suffix):
+    write("c1", title="t", body=f"walrus\n{FILLER}")
+    bodies_sync()
+    path = next((bodies_dir() / HERE / "shared").glob(f"*{suffix}"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    (finding,) = search_findings(repair=False)
+    assert (finding.code, path.name in finding.message) == ("body-index", True)
+    codes(repair=True)
+    assert codes() == []
+    assert titles("walrus") == ["t"]
+
+
 def test_cold_records_keep_their_cards():
     record_id = write("c1", title="About walruses", summary="", body="seals live here", tags={})
     record = Record.objects.get(pk=record_id)
