@@ -124,7 +124,11 @@ def hit_view(hit: SearchHit, question: Question) -> HitView:
 
 
 def _place(hit: SearchHit, question: Question) -> str:
-    also = [term for term in (*hit.reason.terms, *hit.reason.aliases) if term not in question.words]
+    also = [
+        term
+        for term in (*hit.reason.terms, *hit.reason.aliases, *hit.reason.similar)
+        if term not in question.words
+    ]
     query = marks_query(question.text, " ".join(also[:_ALSO_MAX]))
     if hit.offset is None:
         return f"?{query}"
@@ -178,11 +182,8 @@ def reason_words(reason: Reason, question: Question, marked: Iterable[str] = ())
         parts.append("terms: " + _few([*words, *_stretches(question.cjk, frozenset(found))]))
     if reason.fields:
         parts.append("in " + _few(_FIELDS.get(name, name) for name in reason.fields))
-    # What begins with a word of the question is that word, not yet typed to its end.
-    longer = [term for term in reason.aliases if any(term.startswith(said) for said in question.words)]
-    others = [term for term in reason.aliases if term not in longer]
     said = {term.text: text for text in marked for term in chunk_terms(text)}
-    for name, terms in (("as in: ", longer), ("by synonym: ", others)):
+    for name, terms in (("as in: ", reason.similar), ("by synonym: ", reason.aliases)):
         if terms:
             parts.append(name + _few(said.get(term, term) for term in terms))
     return "; ".join(parts)

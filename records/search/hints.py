@@ -37,7 +37,10 @@ _FILTERS = ("kinds", "statuses", "workspace_key", "session_id", "cold", "tag", "
 _NAMES = {"kinds": "kind", "statuses": "status", "workspace_key": "workspace", "session_id": "session"}
 _PART = re.compile(r"\w+")
 
-NOTHING = "There are no records to search yet."
+NOTHING = (
+    "There are no records to search yet: switch a folder on in the pages, or archive logs with "
+    "`manage.py archive PATH --level l3`."
+)
 
 
 def no_hits(

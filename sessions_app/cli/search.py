@@ -10,6 +10,7 @@ from typing import Any
 from filelock import Timeout
 
 from records import queries
+from records.hit_contexts import Question, reason_words
 from records.models import Record
 from records.scope import OWNER
 from records.search.assembling import Assembled
@@ -39,7 +40,7 @@ def search(options: dict[str, Any]) -> Answer:
         "suggestions": [asdict(each) for each in answer.suggestions],
         "pending": answer.pending,
     }
-    return Answer(data, _search_lines(answer, ways, is_bold=options["bold"]))
+    return Answer(data, _search_lines(answer, ways, options["text"], is_bold=options["bold"]))
 
 
 def _catch_up() -> None:
@@ -116,9 +117,15 @@ def _hit_json(hit: SearchHit, way: tuple[str, int | None]) -> dict[str, Any]:
     }
 
 
+def _reason(hit: SearchHit, question: Question) -> str:
+    marked = [hit.snippet.text[start:end] for start, end in hit.snippet.marks]
+    return reason_words(hit.reason, question, marked)
+
+
 def _search_lines(
-    answer: SearchAnswer, ways: list[tuple[str, int | None]], *, is_bold: bool
+    answer: SearchAnswer, ways: list[tuple[str, int | None]], text: str, *, is_bold: bool
 ) -> Iterator[str]:
+    question = Question.of(text)
     for rank, (hit, (command, _)) in enumerate(zip(answer.hits, ways, strict=True), 1):
         card = hit.card
         marks = "".join(
@@ -131,7 +138,7 @@ def _search_lines(
             yield f"   {line}"
         many = "s" if hit.seq_end not in (None, hit.seq_start) else ""
         events = f"event{many} {_span(hit, '#')}; " if hit.seq_start is not None else ""
-        yield f"   {events}{visible(hit.reason.text)}"
+        yield f"   {events}{visible(_reason(hit, question))}"
         yield f"   manage.py {command}"
         yield ""
     if answer.hits and answer.pending:

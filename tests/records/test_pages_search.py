@@ -172,7 +172,7 @@ def test_no_hit_says_what_to_do(owner):
     write()
     text = owner.get("/?q=zzzz").text
     assert "No hits" in text
-    assert "No record holds any of these words." in text
+    assert "Nothing was found." in text
     assert 'href="/">Show everything' in text
     assert "Search without the filters" not in text
     text = owner.get("/?q=zz+%26&kind=note&workspace=x").text
@@ -197,7 +197,8 @@ def test_suggestions_are_led_to_and_text_of_others_is_escaped(owner, monkeypatch
     assert "The text of 3 records is still being indexed" in text
 
 
-def test_records_that_wait_for_the_index_are_named(owner):
+def test_records_that_wait_for_the_index_are_named(owner, monkeypatch):
+    monkeypatch.setattr("records.search.search._SYNC_RECORDS", 0)
     for number in range(30):
         write(f"c{number}", title=f"number {number}")
     text = owner.get("/?q=number").text
@@ -302,7 +303,7 @@ def test_single_characters_of_words_are_not_marked_beside_whole_ones():
         (Reason(("passage",), ("锁",), ()), "死锁", "terms: 锁"),
         (Reason(("passage",), ("refreshlock", "refresh", "lock")), "RefreshLock", "terms: RefreshLock, refresh, lock"),
         (Reason(("passage",), ("lock",)), "RefreshLock", "terms: lock"),
-        (Reason(("passage",), (), (), ("refresh",)), "refre", "as in: refreshed"),
+        (Reason(("passage",), (), (), (), ("refresh",)), "refre", "as in: refreshed"),
         (Reason(("passage",), (), (), ("verifi",)), "test", "by synonym: verifi"),
         (Reason(("fragment",), tuple("abcdefghij")), " ".join("abcdefghij"),
          "part of a longer word; terms: a, b, c, d, e, f, g, h and 2 more"),

@@ -48,7 +48,7 @@ def commands(out: str) -> list[list[str]]:
 def test_it_runs_as_a_process(tmp_path):
     store = Store(tmp_path)
     write_log(store.agent, compactions=1)
-    assert b"There are no records to search yet." in store.run("memory", "search", "harbour")
+    assert b"There are no records to search yet:" in store.run("memory", "search", "harbour")
     store.run("archive", str(store.agent), "--level", "l2")
     (hit,) = store.json("memory", "search", "harbour")["hits"]
     assert hit["title"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from records.models import Record
+from records.models import Kind, Record, Status
 from records.queries import ORDERS
 from records.search.assembling import BUDGET
 from records.services import Unreadable
@@ -40,8 +40,8 @@ _count.__name__ = "count"
 def _add_filters(command: ArgumentParser) -> None:
     command.add_argument("--workspace", metavar="DIR")
     command.add_argument("--session", metavar="ID")
-    command.add_argument("--kind", action="append")
-    command.add_argument("--status", action="append")
+    command.add_argument("--kind", action="append", choices=Kind.values)
+    command.add_argument("--status", action="append", choices=Status.values)
     command.add_argument("--tag", metavar="TAG", help="a value, or name:value")
     command.add_argument("--agent", metavar="NAME")
     tier = command.add_mutually_exclusive_group()
@@ -66,8 +66,8 @@ class Command(StoreCommand):
         listing = add("list", records.listing, "records, the newest first")
         listing.add_argument("--workspace", metavar="DIR")
         listing.add_argument("--session", metavar="ID")
-        listing.add_argument("--kind", action="append")
-        listing.add_argument("--status", action="append")
+        listing.add_argument("--kind", action="append", choices=Kind.values)
+        listing.add_argument("--status", action="append", choices=Status.values)
         listing.add_argument("--text", help="words in title, summary or use_when")
         listing.add_argument("--offset", type=_count, default=0)
         listing.add_argument("--limit", type=_count, default=50)
@@ -104,7 +104,7 @@ class Command(StoreCommand):
         )
         lines.add_argument("--workspace", metavar="DIR")
         lines.add_argument("--session", metavar="ID")
-        lines.add_argument("--kind", action="append")
+        lines.add_argument("--kind", action="append", choices=Kind.values)
         lines.add_argument("-F", "--literal", action="store_true", help="plain text, no expression")
         lines.add_argument("--case-sensitive", action="store_true")
         lines.add_argument("--context", type=_count, default=0, metavar="N", help="lines before and after")
