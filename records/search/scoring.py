@@ -198,7 +198,12 @@ class Scorer:
         """That these say enough of a short question: the "e" of "E0308" does not. Long ones hold much that no
         text answers."""
         aliases = self.asked.aliases
-        weights = {term: weight for term, weight in self._passage_weights.items() if term not in aliases}
+        # However often a word is said, it is one that a text may hold.
+        weights = {
+            term: weight / max(1.0, self.asked.weights[term])
+            for term, weight in self._passage_weights.items()
+            if term not in aliases
+        }
         if len(weights) > SHORT_QUESTION:
             return True
         held = {aliases.get(term, term) for term in terms}

@@ -108,6 +108,7 @@ def test_a_scrap_of_a_name_is_no_hit():
     assert titles("E0308") == []
     write("c2", title="wanted", body="error[E0308]: mismatched types")
     assert titles("E0308") == ["wanted"]
+    assert titles("数" * 3_000 + " mismatched") == ["wanted"]
 
 
 def test_pools_are_measured_alike():
