@@ -9,6 +9,7 @@ from records.models import Record
 from records.queries import record_open
 from records.scope import OWNER, Scope
 from records.search.assembling import assemble
+from records.search.hints import NOTHING
 from records.search.search import search
 from records.tokens import estimate
 
@@ -151,4 +152,4 @@ def test_a_card_that_was_found_gives_its_summary():
 def test_an_empty_store_says_what_to_do():
     packed = assemble(OWNER, "anything at all")
     assert (packed.context, packed.used_tokens, packed.sources) == ("", 0, [])
-    assert packed.hint == "There are no records to search yet."
+    assert packed.hint == NOTHING
