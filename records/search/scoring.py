@@ -7,7 +7,7 @@ b 0.75), which measured as good as the whole text does. Each is divided by its o
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -250,8 +250,3 @@ def _stands_alone(part: str, text: str) -> bool:
             return True
         at = text.find(part, at + 1)
     return False
-
-
-def shares(scores: Sequence[float]) -> list[float]:
-    best = max(scores, default=0.0)
-    return [score / best if best > 0 else 0.0 for score in scores]
