@@ -53,6 +53,19 @@ def bodies_dir() -> Path:
     return home() / "bodies"
 
 
+def content_dirs() -> tuple[Path, ...]:
+    """The folders that hold content. Every store has them all."""
+    return (
+        records_dir(),
+        cold_dir(),
+        sessions_dir(),
+        blobs_dir(),
+        trash_dir(),
+        agents_dir(),
+        bodies_dir(),
+    )
+
+
 def index_path() -> Path:
     return home() / "index.db"
 
@@ -76,15 +89,7 @@ def relative(path: Path) -> str:
 def ensure_home() -> None:
     """Creates the layout. ForeignStore when MEMEX_HOME is another program's store."""
     _refuse_foreign()
-    for folder in (
-        records_dir(),
-        cold_dir(),
-        sessions_dir(),
-        blobs_dir(),
-        trash_dir(),
-        agents_dir(),
-        bodies_dir(),
-    ):
+    for folder in content_dirs():
         make_dir(folder)
     # SQLite would create it readable by others; an empty file is an empty database.
     os.close(os.open(index_path(), os.O_CREAT | os.O_RDWR, 0o600))

@@ -11,17 +11,7 @@ from django.db import transaction
 from records import places
 from records.files import DIR_MODE, FILE_MODE, is_leftover
 from records.header import HeaderError
-from records.home import (
-    agents_dir,
-    blobs_dir,
-    bodies_dir,
-    cold_dir,
-    home,
-    records_dir,
-    relative,
-    sessions_dir,
-    trash_dir,
-)
+from records.home import content_dirs, home, relative
 from records.models import Record
 from records.places import Place
 from records.rows import Projection, Row, chunks, project, rows_differ, rows_drop, rows_known, rows_put
@@ -84,15 +74,7 @@ def _everything() -> Iterator[Path]:
     yield home()
     # A lock file holds nothing, and its library chooses the mode.
     yield from (path for path in sorted(home().iterdir()) if path.is_file() and path.suffix != ".lock")
-    for top in (
-        records_dir(),
-        cold_dir(),
-        sessions_dir(),
-        blobs_dir(),
-        trash_dir(),
-        agents_dir(),
-        bodies_dir(),
-    ):
+    for top in content_dirs():
         yield top
         for folder, names, files in os.walk(top):
             yield from (Path(folder, name) for name in sorted([*names, *files]))

@@ -33,10 +33,11 @@ class Found:
     legs: dict[Key, set[str]] = field(default_factory=dict)
     complete: set[int] = field(default_factory=set)
     seconds: float = 0.0
+    # The terms that were asked for themselves.
+    needed: frozenset[str] = field(init=False)
 
-    @property
-    def needed(self) -> set[str]:
-        return {term for term in self.asked.weights if term not in self.asked.aliases}
+    def __post_init__(self) -> None:
+        self.needed = frozenset(self.asked.weights) - self.asked.aliases.keys()
 
     def add(self, leg: str, hits: Iterable[Hit]) -> None:
         for hit in hits:
@@ -65,18 +66,19 @@ def gather(
         only = folder.of_records(numbers)
     elif session_ids is not None:
         only = folder.of_sessions(session_ids)
-    found.add("passage", folder.any_of(_rarest(known, frequencies, folder), LIMIT, only))
-    needed = [term for term in asked.weights if term not in asked.aliases]
+    rarest = _rarest(known, frequencies, folder)
+    found.add("passage", folder.any_of(rarest, LIMIT, only))
+    needed = found.needed
     if 1 < len(needed) <= ALL_MAX and all(term in known for term in needed):
         found.add("all terms", folder.all_of(needed, _ALL_LIMIT, only))
         cards = folder.records_of_all(needed, _ALL_LIMIT, only)
         found.complete = {hit.record for hit in cards}
         if found.complete:
             inside = folder.of_records(found.complete)
-            found.add("passage", folder.any_of(known, 2 * _ALL_LIMIT, inside))
+            found.add("passage", folder.any_of(rarest, 2 * _ALL_LIMIT, inside))
     if by_card := _by_card_only(found):
         # A hit is a place, and a record more than its card.
-        found.add("passage", folder.any_of(known, 2 * len(by_card), folder.of_records(by_card)))
+        found.add("passage", folder.any_of(rarest, 2 * len(by_card), folder.of_records(by_card)))
     fragments = _fragments(asked, frequencies)
     for fragment in fragments:
         found.add("fragment", folder.containing(fragment, _FRAGMENT_LIMIT // len(fragments), only))

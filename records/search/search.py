@@ -60,7 +60,7 @@ def search(scope: Scope, text: str, *, limit: int = 10, **filters: Unpack[Filter
     if damaged:
         pending = _freshen()
         found += _gathered(damaged, asked, numbers)[0]
-    fresh = _pending_cards(asked) if pending else {}
+    fresh = dict(cards_pending(asked.weights, _LOOKED_AT)) if pending else {}
     cards = _cards(
         scope, filters, {hit.record for each in found for hit in each.hits.values()} | fresh.keys()
     )
@@ -162,10 +162,6 @@ def _narrow(scope: Scope, filters: Filters) -> list[int] | None:
     passing = records_filtered(scope, **filters).values_list("search_entry__number", flat=True)
     numbers = [number for number in passing[: _NARROW + 1] if number is not None]
     return numbers if len(numbers) <= _NARROW else None
-
-
-def _pending_cards(asked: Asked) -> dict[int, float]:
-    return dict(cards_pending(asked.weights, _LOOKED_AT))
 
 
 def _cards(scope: Scope, filters: Filters, numbers: set[int]) -> dict[int, Card]:

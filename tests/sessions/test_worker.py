@@ -5,9 +5,11 @@ import time
 
 import pytest
 
+from records.search.indexing import bodies_pending
 from sessions_app import worker
 from sessions_app.jobs import job_queue, jobs_abandoned
 from sessions_app.models import Job, Lease
+from tests.records.drafts import write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = 1_800_000_000_000
@@ -78,3 +80,12 @@ def test_a_job_whose_worker_died_is_done_by_the_next():
     Job.objects.update(state="running")
     assert jobs_abandoned() == 1
     assert Job.objects.get().state == "queued"
+
+
+def test_a_pass_leaves_nothing_for_the_next_search_to_index(memex_home):
+    """Also what others wrote, and more of it than a search would bring in by itself."""
+    for number in range(3):
+        write(f"c{number}", body="walrus")
+    assert bodies_pending() == 3
+    worker.archive_quietly([], threading.Event())
+    assert bodies_pending() == 0
