@@ -12,3 +12,26 @@ class SigninLink(models.Model):
 
     def __str__(self) -> str:
         return f"until {self.expires_at}"
+
+
+class AgentToken(models.Model):
+    """What an agent shows to be let in. Of the token itself only the SHA-256 is kept. A revoked one keeps its
+    row: a backup that is put back must not revive it."""
+
+    name = models.CharField(max_length=64)
+    token_hash = models.CharField(max_length=64, unique=True)
+    # Whose sessions it may act for, as logs and hooks bring them; "" = those that it opened itself.
+    agent = models.CharField(max_length=32, blank=True)
+    rights = models.JSONField(default=list)
+    # [[workspace key, folder], …]; empty: not limited to some.
+    workspaces = models.JSONField(default=list)
+    created_at = models.BigIntegerField()
+    # Written at most every five minutes.
+    last_used_at = models.BigIntegerField(null=True)
+    revoked_at = models.BigIntegerField(null=True)
+
+    class Meta:
+        db_table = "agent_tokens"
+
+    def __str__(self) -> str:
+        return self.name

@@ -78,7 +78,7 @@ def catalog(scope: Scope) -> Catalog:
         lists.append(cards)
     amounts = {
         cold: (count, tokens)
-        for cold, count, tokens in PoolTotal.objects.filter(scope.q())
+        for cold, count, tokens in PoolTotal.objects.filter(scope.totals_q())
         .values_list("cold")
         .annotate(Sum("count"), Sum("tokens"))
     }

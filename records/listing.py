@@ -150,7 +150,7 @@ def record_count(scope: Scope, **filters: Unpack[Filters]) -> int:
 
 def totals_filtered(scope: Scope, **filters: Unpack[Filters]) -> QuerySet[PoolTotal]:
     """The running totals of what passes; filters that these don't tell apart are passed over."""
-    totals = PoolTotal.objects.filter(scope.q(), count__gt=0)
+    totals = PoolTotal.objects.filter(scope.totals_q(), count__gt=0)
     statuses = filters.get("statuses")
     totals = totals.filter(status__in=statuses) if statuses else totals.exclude(status__in=HIDDEN)
     if kinds := filters.get("kinds"):

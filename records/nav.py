@@ -211,14 +211,14 @@ def _with_folders(scope: Scope, entries: list[NavEntry]) -> list[NavEntry]:
 def _newest(scope: Scope, keys: list[str]) -> dict[str, tuple[int, str]]:
     """(time, folder) of each workspace's newest record in scope: of whole pools off the index, of an agent's
     own sessions by reading their few records."""
-    totals = PoolTotal.objects.filter(scope.q(), workspace_key__in=keys)
+    totals = PoolTotal.objects.filter(scope.totals_q(), workspace_key__in=keys)
     shown = Record.objects.filter(SHOWN_Q)
     columns = ("workspace_key", "updated_at", "workspace")
     rows: list[tuple[str, int, str]] = []
     if not scope.is_owner:
         totals = totals.filter(scope=Pool.WORKSPACE)
-        private = shown.filter(scope=Pool.SESSION, session_id__in=sorted(scope.session_ids - {""}))
-        if Pool.SESSION in scope.pools:
+        private = shown.filter(scope.q(), scope=Pool.SESSION, session_id__in=sorted(scope.private_sessions))
+        if scope.private_sessions:
             rows += private.values_list(*columns)
     of_pool = shown.filter(workspace_key=OuterRef("workspace_key"), scope=OuterRef("scope"))
     newest = Subquery(of_pool.order_by("-updated_at", "-id").values("pk")[:1])

@@ -165,7 +165,7 @@ def facets(scope: Scope) -> Facets:
     """Counts of everything in scope, hidden statuses too. From the running totals: in constant time."""
     result = Facets()
     totals = (
-        PoolTotal.objects.filter(scope.q())
+        PoolTotal.objects.filter(scope.totals_q())
         .values("kind", "status", "cold")
         .annotate(records=Sum("count"), all_tokens=Sum("tokens"), all_bytes=Sum("bytes"))
         .filter(records__gt=0)

@@ -22,6 +22,10 @@ class LevelSticky(Exception):
     """MEMORY_LEVEL_STICKY: a level that is on stays on."""
 
 
+class LevelsOff(Exception):
+    """MEMORY_LEVELS_OFF: nothing of this session is kept, shown or told."""
+
+
 class SessionForgotten(Exception):
     """Nothing of a forgotten session is kept, its switches included, until it is undone."""
 
@@ -95,6 +99,14 @@ def default_levels(workspace_key: str) -> Levels:
         names = settings.MEMEX_DEFAULT_LEVELS
         return Levels("l2" in names, "l3" in names)
     return Levels(*default)
+
+
+def workspace_levels(workspace_key: str) -> Levels:
+    """What is on in a workspace, for whom no session speaks: its default, or what any session of it has."""
+    default = default_levels(workspace_key)
+    sessions = AgentSession.objects.filter(workspace_key=workspace_key).values("pool_session_id")
+    own = SessionSettings.objects.filter(session_id__in=sessions)
+    return Levels(default.l2 or own.filter(l2=1).exists(), default.l3 or own.filter(l3=1).exists())
 
 
 def may_read(session_id: str, pool_id: str, workspace_key: str) -> bool:

@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -80,3 +80,37 @@ def is_paused(session_ids: tuple[str, ...], workspace_key: str) -> bool:
         or workspace_key in paused["workspaces"]
         or any(session_id in paused["sessions"] for session_id in session_ids)
     )
+
+
+def joined_keys(key: str) -> frozenset[str]:
+    """The workspaces that count as one with `key`, itself among them."""
+    for group in workspaces_read()["joins"]:
+        if key in group:
+            return frozenset(group)
+    return frozenset({key})
+
+
+def workspaces_join(keys: Iterable[str]) -> list[str]:
+    """Makes workspaces count as one, with all that they were joined to; their keys. Records and files stay
+    where they are. ValueError for fewer than two."""
+    wanted = set(keys)
+    if len(wanted) < 2:
+        raise ValueError("Name two folders or more that are to count as one workspace.")
+    with _editing() as data:
+        touched = [group for group in data["joins"] if wanted & set(group)]
+        together = sorted(wanted.union(*touched))
+        data["joins"] = [group for group in data["joins"] if group not in touched] + [together]
+    return together
+
+
+def workspace_unjoin(key: str) -> list[str]:
+    """Takes a workspace out of those it was joined with; the keys of these. Empty when it was not joined."""
+    with _editing() as data:
+        for group in data["joins"]:
+            if key in group:
+                rest = [other for other in group if other != key]
+                data["joins"].remove(group)
+                if len(rest) > 1:
+                    data["joins"].append(rest)
+                return rest
+    return []

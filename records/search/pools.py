@@ -54,11 +54,11 @@ def pools_visible(scope: Scope, workspace_key: str | None, session_id: str | Non
         for key in sorted(keys):
             if workspace_key in (None, key):
                 yield Visible(PoolName(key, Pool.WORKSPACE))
-    if Pool.SESSION in scope.pools and (sessions := scope.session_ids - {""}):
+    if sessions := scope.private_sessions:
         private = SearchEntry.objects.filter(scope=Pool.SESSION, session_id__in=sorted(sessions))
         for key in sorted(set(private.values_list("workspace_key", flat=True).distinct())):
             if workspace_key in (None, key):
-                yield Visible(PoolName(key, Pool.SESSION), frozenset(sessions))
+                yield Visible(PoolName(key, Pool.SESSION), sessions)
 
 
 def _pools_of_owner(workspace_key: str | None, session_id: str | None) -> Iterator[PoolName]:

@@ -265,25 +265,6 @@ class L1Eviction(models.Model):
         return f"{self.session_id} #{self.start_seq}-#{self.end_seq}"
 
 
-class Receipt(models.Model):
-    """What an agent is to be told about an archive; delivered by the injection point."""
-
-    session_id = models.CharField(max_length=200, db_index=True)
-    record_id = models.CharField(max_length=45)
-    created_at = models.BigIntegerField()
-    offered = models.PositiveSmallIntegerField(default=0)
-    delivered_at = models.BigIntegerField(null=True)
-
-    class Meta:
-        db_table = "receipts"
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["session_id", "record_id"], name="receipt_key")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.session_id} {self.record_id}"
-
-
 class ImportWarning(models.Model):
     """Something a log got wrong. One a row and code; the rest of the file is read all the same."""
 
@@ -302,45 +283,3 @@ class ImportWarning(models.Model):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.row} {self.code}"
-
-
-class Job(models.Model):
-    """Progress, cancel and result of a long task."""
-
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    kind = models.CharField(max_length=32)
-    state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
-    done = models.BigIntegerField(default=0)
-    total = models.BigIntegerField(default=0)
-    message = models.TextField(blank=True)
-    arguments = models.JSONField(default=dict)
-    result = models.JSONField(default=dict)
-    cancel_requested = models.BooleanField(default=False)
-    created_at = models.BigIntegerField()
-    updated_at = models.BigIntegerField()
-
-    class Meta:
-        db_table = "jobs"
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.state}"
-
-
-class Lease(models.Model):
-    """Who is the store's one background worker."""
-
-    name = models.CharField(primary_key=True, max_length=32)
-    holder = models.CharField(max_length=200)
-    heartbeat_at = models.BigIntegerField()
-
-    class Meta:
-        db_table = "leases"
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.holder}"
