@@ -38,8 +38,12 @@ class Injection(models.Model):
     catalog_digest = models.CharField(max_length=64, blank=True)
     # A window begins: whoever can inject next brings the catalog.
     is_fresh = models.BooleanField(default=True)
-    # The compaction or eviction with which the window began.
-    window = models.CharField(max_length=200, blank=True)
+    # The compaction or eviction with which the window began; with a leading "?" it is the one before, and
+    # the log is still to say which one came.
+    window = models.CharField(max_length=201, blank=True)
+    injected_at = models.BigIntegerField(null=True)
+    # Counts the changes: what two requests say at once must not be said twice.
+    version = models.BigIntegerField(default=0)
     noticed_at = models.BigIntegerField(null=True)
     noticed_percent = models.JSONField(default=dict)
 

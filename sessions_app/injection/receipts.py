@@ -1,0 +1,58 @@
+"""Receipts: what an agent is told once after something of its window was archived."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from django.db.models import F
+
+from records.clock import now_ms
+from records.models import Record
+from sessions_app.models import Receipt
+
+from .texts import ReceiptLine
+
+PENDING_MAX, OFFERS_MAX = 4, 3
+
+
+class Pending(NamedTuple):
+    receipt_id: int
+    line: ReceiptLine
+
+
+def receipts_pending(session_id: str) -> list[Pending]:
+    """The newest few that are neither delivered nor given up, in the order of what they archived."""
+    waiting = Receipt.objects.filter(
+        session_id=session_id, delivered_at=None, offered__lt=OFFERS_MAX
+    ).order_by("-created_at", "-pk")
+    rows = {row.record_id: row.pk for row in reversed(waiting[:PENDING_MAX])}
+    records = Record.objects.in_bulk(list(rows))
+    return [Pending(pk, _line(records[record_id])) for record_id, pk in rows.items() if record_id in records]
+
+
+def _line(record: Record) -> ReceiptLine:
+    given = record.provenance
+    return ReceiptLine(
+        record.id,
+        record.kind,
+        record.title,
+        int(given.get("shadowedTokenCount") or record.tokens),
+        given.get("seqStart"),
+        given.get("seqEnd"),
+    )
+
+
+def receipts_offered(pending: Sequence[Pending], message_id: str) -> None:
+    """Counted as offered; delivered they are when the message is seen in the log or acknowledged."""
+    ids = [each.receipt_id for each in pending]
+    Receipt.objects.filter(pk__in=ids).update(offered=F("offered") + 1, message_id=message_id)
+
+
+def receipts_delivered(session_ids: Collection[str], message_ids: Iterable[str]) -> int:
+    """The agent has these messages; how many receipts they held that were open until now."""
+    wanted = list(message_ids)
+    if not wanted:
+        return 0
+    open_ones = Receipt.objects.filter(
+        session_id__in=session_ids, message_id__in=wanted, delivered_at=None
+    )
+    return open_ones.update(delivered_at=now_ms())
