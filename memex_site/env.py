@@ -20,15 +20,29 @@ def env_bool(name: str, default: bool) -> bool:
     return text == "on"
 
 
-def env_int(name: str, default: int, *, low: int) -> int:
+def env_int(name: str, default: int, *, low: int, high: int | None = None) -> int:
     text = os.environ.get(PREFIX + name)
-    return default if text is None else _whole_number(name, text, low)
+    return default if text is None else _whole_number(name, text, low, high)
+
+
+def env_fraction(name: str, default: float, *, low: float, high: float) -> float:
+    text = os.environ.get(PREFIX + name)
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        raise ImproperlyConfigured(f"{PREFIX}{name} must be a number such as 0.5, not {text!r}.") from None
+    # Written so that it refuses `nan` as well.
+    if not low <= number <= high:
+        raise ImproperlyConfigured(f"{PREFIX}{name} is {text}; it must lie between {low} and {high}.")
+    return number
 
 
 def env_optional_int(name: str, *, low: int) -> int | None:
     """None when unset or `none`."""
     text = os.environ.get(PREFIX + name, NONE)
-    return None if text == NONE else _whole_number(name, text, low)
+    return None if text == NONE else _whole_number(name, text, low, None)
 
 
 def env_choice(name: str, default: str, choices: tuple[str, ...]) -> str:
@@ -62,11 +76,21 @@ def refuse_unknown(known: Iterable[str]) -> None:
             )
 
 
-def _whole_number(name: str, text: str, low: int) -> int:
+def refuse_unless_below(name: str, value: float, other: str, limit: float) -> None:
+    """Raises unless setting `name` is less than setting `other`."""
+    if value >= limit:
+        raise ImproperlyConfigured(
+            f"{PREFIX}{name} is {value}; it must be less than {PREFIX}{other}, which is {limit}."
+        )
+
+
+def _whole_number(name: str, text: str, low: int, high: int | None) -> int:
     try:
         number = int(text)
     except ValueError:
         raise ImproperlyConfigured(f"{PREFIX}{name} must be a whole number, not {text!r}.") from None
     if number < low:
         raise ImproperlyConfigured(f"{PREFIX}{name} is {number}; the least is {low}.")
+    if high is not None and number > high:
+        raise ImproperlyConfigured(f"{PREFIX}{name} is {number}; the most is {high}.")
     return number

@@ -29,9 +29,23 @@ class OptionTable:
         self._declare(name, "switch", "on" if default else "off", "on, off", meaning)
         return env.env_bool(name.upper(), default)
 
-    def number(self, name: str, default: int, meaning: str, *, low: int) -> int:
-        self._declare(name, "number", str(default), f"≥ {low}", meaning)
-        return env.env_int(name.upper(), default, low=low)
+    def number(self, name: str, default: int, meaning: str, *, low: int, high: int | None = None) -> int:
+        self._declare(name, "number", str(default), f"≥ {low}" if high is None else f"{low}–{high}", meaning)
+        return env.env_int(name.upper(), default, low=low, high=high)
+
+    def fraction(self, name: str, default: float, meaning: str, *, low: float, high: float) -> float:
+        self._declare(name, "fraction", str(default), f"{low}–{high}", meaning)
+        return env.env_fraction(name.upper(), default, low=low, high=high)
+
+    def fraction_below(
+        self, name: str, default: float, meaning: str, *, low: float, other: str, limit: float
+    ) -> float:
+        """One that must be less than the option `other`, whose value is `limit`."""
+        allowed = f"≥ {low}, < `{env.PREFIX}{other.upper()}`"
+        self._declare(name, "fraction", str(default), allowed, meaning)
+        value = env.env_fraction(name.upper(), default, low=low, high=1.0)
+        env.refuse_unless_below(name.upper(), value, other.upper(), limit)
+        return value
 
     def optional_number(self, name: str, meaning: str, *, low: int) -> int | None:
         self._declare(name, "number", env.NONE, f"{env.NONE}, ≥ {low}", meaning)

@@ -46,6 +46,87 @@ MEMEX_MIN_FREE_MB = options.number(
     "Below this much free disk nothing new is captured: agents need the disk too.",
     low=0,
 )
+MEMEX_CAPACITY_TOKENS = options.number(
+    "capacity_tokens",
+    100_000_000,
+    "How many tokens of a workspace's shared records (L3) are hot.",
+    low=10_000,
+)
+MEMEX_SESSION_CAPACITY_TOKENS = options.number(
+    "session_capacity_tokens",
+    10_000_000,
+    "How many tokens of a session's private records (L2) are hot.",
+    low=10_000,
+)
+MEMEX_TARGET_RATIO = options.fraction(
+    "target_ratio", 0.6, "Down to which share of its capacity a pool is compressed.", low=0.1, high=0.95
+)
+MEMEX_MIN_AGE_HOURS = options.number(
+    "min_age_hours", 1, "How many hours old a record must be to go cold when its pool is compressed.", low=0
+)
+MEMEX_COLD_QUOTA_TOKENS = options.optional_number(
+    "cold_quota_tokens",
+    "How many tokens of cold records a pool keeps; after a compression the oldest beyond it go to the trash.",
+    low=0,
+)
+MEMEX_CAPACITY_NOTICE_RATIO = options.fraction(
+    "capacity_notice_ratio",
+    0.8,
+    "From which share of its capacity on an agent is told to ask whether a pool may be compressed.",
+    low=0.1,
+    high=1.0,
+)
+MEMEX_CAPACITY_NOTICE_COOLDOWN_MINUTES = options.number(
+    "capacity_notice_cooldown_minutes", 10, "How many minutes that notice rests after it was given.", low=0
+)
+MEMEX_REQUIRE_CONFIRMATION = options.switch(
+    "require_confirmation", False, "Whether what an agent writes waits until a person confirms it."
+)
+MEMEX_CATALOG_MAX_CHARS = options.number(
+    "catalog_max_chars", 2_400, "Characters of the catalog that an agent is given.", low=600, high=9_500
+)
+MEMEX_AUTO_RECALL = options.switch(
+    "auto_recall", True, "Whether an agent is given records that fit what its user typed."
+)
+MEMEX_RECALL_MAX_CHARS = options.number(
+    "recall_max_chars", 600, "Characters of such a recall.", low=200, high=4_000
+)
+MEMEX_STANDING_LIMIT = options.number(
+    "standing_limit", 8, "How many standing records stand in full in the catalog.", low=0, high=20
+)
+MEMEX_STANDING_MAX_CHARS = options.number(
+    "standing_max_chars", 1_200, "Characters of all standing records together.", low=200, high=8_000
+)
+MEMEX_MAX_INLINE_CHARS = options.number(
+    "max_inline_chars", 14_000, "Characters of a tool's answer; what is longer is given in pages.", low=400
+)
+MEMEX_OPEN_MAX_CHARS = options.number(
+    "open_max_chars", 30_000, "Characters of a page when an agent opens a record.", low=2_000, high=60_000
+)
+MEMEX_EVICT_AT_RATIO = options.fraction(
+    "evict_at_ratio",
+    0.6,
+    "From which share of an agent's window on its oldest events are archived and leave it.",
+    low=0.1,
+    high=0.95,
+)
+MEMEX_RETAIN_RATIO = options.fraction_below(
+    "retain_ratio",
+    0.35,
+    "Which share of the window its newest events keep then.",
+    low=0.0,
+    other="evict_at_ratio",
+    limit=MEMEX_EVICT_AT_RATIO,
+)
+MEMEX_EVICT_MAX_CHARS = options.number(
+    "evict_max_chars", 250_000, "Characters that leave the window at once, at most.", low=10_000
+)
+MEMEX_CAPTURE_LEVEL = options.choice(
+    "capture_level",
+    "deepest",
+    "Where evicted events go: to the deepest level that is on, or to L2.",
+    choices=("deepest", "l2"),
+)
 options.refuse_unknown()
 MEMEX_OPTIONS = tuple(options.options)
 

@@ -86,3 +86,40 @@ def test_an_agent_home_comes_from_the_agents_own_variable(monkeypatch, tmp_path)
     assert env.agent_home("CODEX_HOME", "~/.codex") == tmp_path
     monkeypatch.setenv("CODEX_HOME", "")
     assert env.agent_home("CODEX_HOME", "~/.codex").name == ".codex"
+
+
+@pytest.mark.parametrize("value", ["9", "21"])
+def test_a_number_may_have_an_upper_bound(table, monkeypatch, value):
+    set_env(monkeypatch, "A", value)
+    with pytest.raises(ImproperlyConfigured, match=f"MEMEX_A is {value}"):
+        table.number("a", 15, "…", low=10, high=20)
+    set_env(monkeypatch, "A", "20")
+    assert table.number("a", 15, "…", low=10, high=20) == 20
+    assert table.options[-1].allowed == "10–20"
+
+
+@pytest.mark.parametrize("value", ["0.05", "0.96", "nan", "inf", "half", ""])
+def test_a_fraction_outside_its_range_is_refused_by_name(table, monkeypatch, value):
+    set_env(monkeypatch, "A", value)
+    with pytest.raises(ImproperlyConfigured, match="MEMEX_A"):
+        table.fraction("a", 0.5, "…", low=0.1, high=0.95)
+
+
+def test_a_fraction_has_its_default_and_the_environment_wins(table, monkeypatch):
+    assert table.fraction("a", 0.5, "…", low=0.1, high=0.95) == 0.5
+    set_env(monkeypatch, "A", "0.95")
+    assert table.fraction("a", 0.5, "…", low=0.1, high=0.95) == 0.95
+
+
+@pytest.mark.parametrize(("value", "fits"), [("0.59", True), ("0.6", False), ("0.7", False)])
+def test_a_fraction_may_have_to_be_less_than_another(table, monkeypatch, value, fits):
+    set_env(monkeypatch, "A", value)
+
+    def read() -> float:
+        return table.fraction_below("a", 0.3, "…", low=0.0, other="b", limit=0.6)
+
+    if fits:
+        assert read() == float(value)
+        return
+    with pytest.raises(ImproperlyConfigured, match=r"MEMEX_A is .* less than MEMEX_B, which is 0\.6"):
+        read()
