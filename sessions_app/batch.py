@@ -12,6 +12,7 @@ from django.db.backends.utils import CursorWrapper
 from .blobs import BlobRefused, file_keep
 from .counts import session_counts_take
 from .eventrefs import lanes_of
+from .injection.receipts import receipts_delivered
 from .logs.events import (
     SHADOWED,
     CompactionFact,
@@ -95,6 +96,7 @@ class Batch:
         self._session_facts: list[SessionFact] = []
         self._files: list[FileRef] = []
         self._warnings: list[RowWarning] = []
+        self._delivered: list[str] = []
 
     def __len__(self) -> int:
         return len(self._events)
@@ -140,6 +142,10 @@ class Batch:
             else:
                 yield _taken(event) + main
 
+    def delivered(self, message_ids: Iterable[str]) -> None:
+        """The log shows that the agent has these messages of ours."""
+        self._delivered += message_ids
+
     def warn(self, row: int, code: str, message: str) -> None:
         self._warnings.append(RowWarning(row, code, message))
 
@@ -166,6 +172,7 @@ class Batch:
                 SessionFile.objects.bulk_create(files, ignore_conflicts=True)
             if self._warnings and self.source_path:
                 self._warnings_save(now)
+            receipts_delivered(self._delivered)
             for session in self.sessions:
                 if last:
                     session_counts_take(session)

@@ -59,6 +59,7 @@ _TAGS = {
 _PHRASES = (
     ("[MEMORY CHECKPOINT]", "injected"),
     ("[MEMORY RECALL]", "injected"),
+    ("[MEMORY CATALOG]", "injected"),
     ("[EXTRA CONTEXT CAPACITY", "injected"),
     ("This session is being continued from a previous conversation", "summary"),
     ("Another language model started to solve this problem", "summary"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .batch import Batch
 from .eventrefs import events_of_mirror
+from .injection.messages import messages_in
 from .logs import registry
 from .logs.events import Effect, Head, Known, Reader
 from .logs.rows import MAX_PARSED_ROW, Row, RowSplitter, decode
@@ -124,6 +125,7 @@ class Stretch:
 
     def _read_rows(self, data: bytes) -> None:
         self._mirror(data)
+        self.batch.delivered(messages_in(data))
         splitter = RowSplitter(self.offset, self.number)
         effects_of, add = self._effects, self.batch.add
         for row in splitter.feed(data):

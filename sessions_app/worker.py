@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
@@ -34,6 +35,9 @@ _LOST_MS = 3 * HEARTBEAT_SECONDS * 1000
 _INDEX_WAIT_SECONDS = 5
 _FULL_PASS_SECONDS = 300
 _LEASE = "archive"
+# An agent whose window was just compacted waits for its receipt.
+_LOOK_EVERY_MS = 250
+_nudges: SimpleQueue[Path] = SimpleQueue()
 
 
 def _holder() -> str:
@@ -111,21 +115,33 @@ def _work_while(stop: threading.Event, over: threading.Event) -> None:
             return
 
 
+def nudge(path: Path) -> None:
+    """A hook says that this log has grown: a hint, for where watching a folder tells nothing."""
+    _nudges.put(path)
+
+
+def _nudged() -> set[Path]:
+    found: set[Path] = set()
+    while not _nudges.empty():
+        found.add(_nudges.get())
+    return found
+
+
 def _changes(stop: threading.Event) -> Iterator[set[Path]]:
-    """Log files that changed, a set at a time; an empty set every second."""
+    """Log files that changed, a set at a time; an empty set now and then."""
     roots = _existing_roots()
     if not roots:
         while not stop.wait(1) and not _existing_roots():
-            yield set()
+            yield _nudged()
         return
     for changes in watch(
-        *roots, stop_event=stop, rust_timeout=1_000, yield_on_timeout=True, debounce=400, step=100,
+        *roots, stop_event=stop, rust_timeout=_LOOK_EVERY_MS, yield_on_timeout=True, debounce=400, step=100,
         raise_interrupt=False,
     ):  # fmt: skip
         wanted = {Path(path) for _, path in changes}
         if wanted:
             wanted &= {path for agent in settings.AGENT_HOMES for path in home_files(agent)}
-        yield wanted
+        yield wanted | _nudged()
         if _existing_roots() != roots:
             return  # an agent was installed meanwhile
 

@@ -7,7 +7,6 @@ agent could take for a delimiter, below a line that says that it is a record and
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +19,9 @@ CHECKPOINT, CATALOG, NOTICE, RECALL, EVICTION = (
     "l1-eviction",
 )
 TAG = "memex-context"
-# Where an agent keeps our text in its log, the id tells which message it was.
-TAG_ID = re.compile(r"<memex-context\b[^>]{0,200}?\bid=\\?\"(msg_[0-9a-f]{20})\\?\"")
+# Where an agent keeps what we said in its log, the id tells which message it was.
+_MESSAGE_ID = re.compile(rb"msg_[0-9a-f]{20}")
+_MARKS = (TAG.encode(), SOURCE_KIND.encode())
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\s]+")
 _TAG_LIKE = re.compile(r"<(?=[/!?A-Za-z])")
@@ -70,6 +70,13 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
 
+def messages_in(log: bytes) -> list[str]:
+    """The ids of our messages in a part of a log."""
+    if not any(mark in log for mark in _MARKS):
+        return []
+    return [found.decode() for found in dict.fromkeys(_MESSAGE_ID.findall(log))]
+
+
 def amount(tokens: int) -> str:
     """12,345 -> 12.3k."""
     if tokens < 1_000:
@@ -77,9 +84,3 @@ def amount(tokens: int) -> str:
     if tokens < 1_000_000:
         return f"{tokens / 1_000:.1f}k"
     return f"{tokens / 1_000_000:.1f}M"
-
-
-
-
-def joined(messages: Sequence[Message]) -> str:
-    return "\n".join(message.wrapped for message in messages)

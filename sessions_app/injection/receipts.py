@@ -1,6 +1,6 @@
 """Receipts: what an agent is told once after something of its window was archived."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from django.db.models import F
@@ -47,12 +47,13 @@ def receipts_offered(pending: Sequence[Pending], message_id: str) -> None:
     Receipt.objects.filter(pk__in=ids).update(offered=F("offered") + 1, message_id=message_id)
 
 
-def receipts_delivered(session_ids: Collection[str], message_ids: Iterable[str]) -> int:
-    """The agent has these messages; how many receipts they held that were open until now."""
+def receipts_delivered(message_ids: Iterable[str], *, session_id: str | None = None) -> int:
+    """The agent has these messages; how many receipts they held that were open until now. `session_id`: only
+    this session's count, when it is the agent who says so."""
     wanted = list(message_ids)
     if not wanted:
         return 0
-    open_ones = Receipt.objects.filter(
-        session_id__in=session_ids, message_id__in=wanted, delivered_at=None
-    )
+    open_ones = Receipt.objects.filter(message_id__in=wanted, delivered_at=None)
+    if session_id is not None:
+        open_ones = open_ones.filter(session_id=session_id)
     return open_ones.update(delivered_at=now_ms())

@@ -80,7 +80,9 @@ def catalog_text(lines: CatalogLines, handle: str, max_chars: int, standing_max_
         body.append("Standing:")
         left = standing_max_chars
         for card in lines.standing:
-            line = f"- {one_line(card.text or card.title, min(STANDING_LINE, max(left, 20)))} ({card.record_id})"
+            line = (
+                f"- {one_line(card.text or card.title, min(STANDING_LINE, max(left, 20)))} ({card.record_id})"
+            )
             left -= len(line)
             if left < 0:
                 break
