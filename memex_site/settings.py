@@ -156,6 +156,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "django_htmx",
+    # For the page to try the API: without it, it would load its scripts from elsewhere.
+    "ninja",
     "template_partials",
     "memex_site",
     "records",
@@ -210,6 +212,8 @@ DATABASES = {
         },
     }
 }
+# Of an agent's events; each route has its own, lower limit.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"

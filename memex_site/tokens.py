@@ -4,12 +4,14 @@ import hashlib
 import re
 import secrets
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from records.clock import now_ms
 from records.durable import durable_write
 from records.ids import workspace_key
 from records.ledger import ledger_write
+from sessions_app.archiving import AGENTS
+from sessions_app.models import OpenedSession
 from sessions_app.principals import READ, RIGHTS, WRITE, Principal
 
 from .models import AgentToken
@@ -86,10 +88,15 @@ def token_revoke(name: str) -> bool:
     return bool(revoked)
 
 
-def token_bind(principal: Principal, agent: str) -> None:
-    """A token made for no agent in particular takes the one whose hook it sends first."""
-    if principal.token_id is not None:
-        AgentToken.objects.filter(pk=principal.token_id, agent="").update(agent=agent)
+def token_adopt(principal: Principal, agent: str) -> Principal:
+    """A token made for no agent in particular becomes that of the agent whose hook it sends first, unless it
+    is in use for sessions that it opened itself."""
+    if principal.token_id is None or principal.agent or agent not in AGENTS:
+        return principal
+    if OpenedSession.objects.filter(token_id=principal.token_id).exists():
+        return principal
+    AgentToken.objects.filter(pk=principal.token_id, agent="").update(agent=agent)
+    return replace(principal, agent=agent)
 
 
 def token_hash(token: str) -> str:
