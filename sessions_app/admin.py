@@ -18,9 +18,11 @@ from .models import (
     Event,
     Generation,
     ImportWarning,
+    Injection,
     Job,
     L1Eviction,
     Lease,
+    OpenedSession,
     Receipt,
     SessionFile,
     SessionSettings,
@@ -155,3 +157,17 @@ class SessionSettingsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not s
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         level_enable(obj.session_id, *(name for name in LEVELS if form.cleaned_data[name]))
+
+
+@admin.register(OpenedSession)
+class OpenedSessionAdmin(ReadOnlyAdmin):
+    list_display = ("session_id", "agent", "cwd", "token_id", "opened_at", "heard_at")
+    list_filter = ("agent",)
+    search_fields = ("session_id", "cwd")
+    ordering = ("-heard_at",)
+
+
+@admin.register(Injection)
+class InjectionAdmin(ReadOnlyAdmin):
+    list_display = ("session_id", "window", "is_fresh", "injected_at", "noticed_at")
+    search_fields = ("session_id",)

@@ -11,6 +11,7 @@ from memex_site import VERSION
 from . import hooks, reading, sessions, system
 from .door import Door
 from .errors import NOT_FOUND, Problem, handlers_add, refusal
+from .etags import with_etag
 
 _DESCRIPTION = (
     "What agents ask Memex for. Send `Authorization: Bearer mx_…`; the owner's browser session works as well. "
@@ -64,8 +65,10 @@ def _flat(patterns: list[URLPattern | URLResolver]) -> list[URLPattern]:
 
 
 def _without_login(view: Any) -> Any:
+    answering = with_etag(view)
+
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response: HttpResponse = view(request, *args, **kwargs)
+        response: HttpResponse = answering(request, *args, **kwargs)
         if response.status_code == 405 and not response.headers.get("Content-Type", "").startswith(
             "application/json"
         ):

@@ -31,7 +31,7 @@ class Caller:
     ) -> Any:
         data = body if isinstance(body, bytes | str) else json.dumps(fields if body is None else body)
         return self.client.post(
-            f"/api/{path}",
+            f"/api/{route}",
             data,
             content_type="application/json",
             headers={**self.headers(), **(headers or {})},
