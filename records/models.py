@@ -194,3 +194,35 @@ class SearchEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.number} {self.record_id}"
+
+
+class CompressionRun(models.Model):
+    """A run of `compress` on one pool, whoever asked for it. Not rebuilt from files."""
+
+    id = models.AutoField(primary_key=True)
+    # Whose pool it was (L2), or which session asked (L3; "" when none did).
+    session_id = models.CharField(max_length=200, blank=True)
+    # The shared pool's workspaces; none for a session's own.
+    workspace_keys = models.JSONField(default=list)
+    level = models.CharField(max_length=8)
+    strategy = models.CharField(max_length=16)
+    # Tokens.
+    before_hot = models.BigIntegerField()
+    after_hot = models.BigIntegerField()
+    # Records.
+    cold_moved = models.IntegerField(default=0)
+    digests = models.IntegerField(default=0)
+    llm_calls = models.IntegerField(default=0)
+    # A line each; "" when all went well.
+    errors = models.TextField(blank=True)
+    # Milliseconds UTC; how long it took, None while it runs and of one that was killed.
+    created_at = models.BigIntegerField()
+    duration_ms = models.BigIntegerField(null=True)
+    actor = models.CharField(max_length=200)
+
+    class Meta:
+        db_table = "compression_runs"
+        indexes: ClassVar = [models.Index(fields=["session_id"], name="compression_runs_session")]
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.strategy}: {self.cold_moved} records"
