@@ -44,6 +44,21 @@ SHOWN_Q = ~Q(status="superseded") & ~Q(status="suggested") & ~Q(status="trashed"
 HOT_Q = Q(cold=0) & (Q(status="active") | Q(status="pinned"))
 
 
+# Archived text is derived; nobody says the same on purpose.
+WRITTEN_Q = ~Q(trust="derived")
+
+
+class TextHash(models.Func):
+    """writing.text_hash of a record that was written, as an index has it: in words that never differ."""
+
+    function = "json_extract"
+    template = "json_extract(%(expressions)s, '$.textHash')"
+    output_field = models.TextField()
+
+    def __init__(self) -> None:
+        super().__init__("provenance")
+
+
 class Trust(models.TextChoices):
     TRUSTED = "trusted"
     AGENT = "agent"
@@ -124,6 +139,17 @@ class Record(models.Model):
                 fields=["kind", "updated_at", "id"],
                 name="records_threads",
                 condition=HOT_Q & Q(kind="open-thread"),
+            ),
+            # What was written on purpose: the same text, and what is about the same.
+            models.Index(
+                models.F("workspace_key"),
+                models.F("scope"),
+                TextHash(),
+                name="records_text_hash",
+                condition=WRITTEN_Q,
+            ),
+            models.Index(
+                fields=["workspace_key", "scope", "slot"], name="records_slot", condition=~Q(slot="")
             ),
         ]
 
