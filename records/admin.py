@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from . import services
-from .models import PoolTotal, Record, SearchEntry, Status
+from .models import CompressionRun, PoolTotal, Record, SearchEntry, Status
 from .recordfile import NewerSchemaError
 from .scope import OWNER
 from .search.search import LIMIT_MAX, search
@@ -109,3 +109,20 @@ class SearchEntryAdmin(ReadOnlyAdmin):
     list_filter = ("pending", "scope")
     search_fields = ("record__id", "workspace_key")
     ordering = ("-number",)
+
+
+@admin.register(CompressionRun)
+class CompressionRunAdmin(ReadOnlyAdmin):
+    list_display = (
+        "created_at",
+        "level",
+        "strategy",
+        "before_hot",
+        "after_hot",
+        "cold_moved",
+        "duration_ms",
+        "actor",
+    )
+    list_filter = ("level", "strategy")
+    search_fields = ("session_id", "actor", "errors")
+    ordering = ("-id",)

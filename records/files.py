@@ -141,13 +141,35 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def move(source: Path, target: Path) -> None:
     """Renames a file or folder. FileExistsError rather than replace one."""
-    if target.exists():
-        raise FileExistsError(f"{target} is there already.")
-    make_dir(target.parent)
-    source.rename(target)
-    fsync_dir(target.parent)
-    if source.parent != target.parent:
-        fsync_dir(source.parent)
+    moves = Moves()
+    moves.add(source, target)
+    moves.sync()
+
+
+@dataclass
+class Moves:
+    """Renames that belong together: made durable at once, or taken back."""
+
+    done: list[tuple[Path, Path]] = field(default_factory=list)
+
+    def add(self, source: Path, target: Path) -> None:
+        """FileExistsError rather than replace a file."""
+        if target.exists():
+            raise FileExistsError(f"{target} is there already.")
+        make_dir(target.parent)
+        source.rename(target)
+        self.done.append((source, target))
+
+    def sync(self) -> None:
+        folders = {path.parent: None for source, target in self.done for path in (target, source)}
+        for folder in folders:
+            fsync_dir(folder)
+
+    def undo(self) -> None:
+        for source, target in reversed(self.done):
+            if target.exists() and not source.exists():
+                target.rename(source)
+        self.sync()
 
 
 def is_leftover(path: Path) -> bool:

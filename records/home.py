@@ -53,6 +53,11 @@ def bodies_dir() -> Path:
     return home() / "bodies"
 
 
+def locks_dir() -> Path:
+    """Empty files, locked by whoever works on a pool."""
+    return home() / "locks"
+
+
 def content_dirs() -> tuple[Path, ...]:
     """The folders that hold content. Every store has them all."""
     return (

@@ -44,6 +44,21 @@ SHOWN_Q = ~Q(status="superseded") & ~Q(status="suggested") & ~Q(status="trashed"
 HOT_Q = Q(cold=0) & (Q(status="active") | Q(status="pinned"))
 
 
+# Archived text is derived; nobody says the same on purpose.
+WRITTEN_Q = ~Q(trust="derived")
+
+
+class TextHash(models.Func):
+    """writing.text_hash of a record that was written, as an index has it: in words that never differ."""
+
+    function = "json_extract"
+    template = "json_extract(%(expressions)s, '$.textHash')"
+    output_field = models.TextField()
+
+    def __init__(self) -> None:
+        super().__init__("provenance")
+
+
 class Trust(models.TextChoices):
     TRUSTED = "trusted"
     AGENT = "agent"
@@ -125,6 +140,17 @@ class Record(models.Model):
                 name="records_threads",
                 condition=HOT_Q & Q(kind="open-thread"),
             ),
+            # What was written on purpose: the same text, and what is about the same.
+            models.Index(
+                models.F("workspace_key"),
+                models.F("scope"),
+                TextHash(),
+                name="records_text_hash",
+                condition=WRITTEN_Q,
+            ),
+            models.Index(
+                fields=["workspace_key", "scope", "slot"], name="records_slot", condition=~Q(slot="")
+            ),
         ]
 
     def __str__(self) -> str:
@@ -194,3 +220,35 @@ class SearchEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.number} {self.record_id}"
+
+
+class CompressionRun(models.Model):
+    """A run of `compress` on one pool, whoever asked for it. Not rebuilt from files."""
+
+    id = models.AutoField(primary_key=True)
+    # Whose pool it was (L2), or which session asked (L3; "" when none did).
+    session_id = models.CharField(max_length=200, blank=True)
+    # The shared pool's workspaces; none for a session's own.
+    workspace_keys = models.JSONField(default=list)
+    level = models.CharField(max_length=8)
+    strategy = models.CharField(max_length=16)
+    # Tokens.
+    before_hot = models.BigIntegerField()
+    after_hot = models.BigIntegerField()
+    # Records.
+    cold_moved = models.IntegerField(default=0)
+    digests = models.IntegerField(default=0)
+    llm_calls = models.IntegerField(default=0)
+    # A line each; "" when all went well.
+    errors = models.TextField(blank=True)
+    # Milliseconds UTC; how long it took, None while it runs and of one that was killed.
+    created_at = models.BigIntegerField()
+    duration_ms = models.BigIntegerField(null=True)
+    actor = models.CharField(max_length=200)
+
+    class Meta:
+        db_table = "compression_runs"
+        indexes: ClassVar = [models.Index(fields=["session_id"], name="compression_runs_session")]
+
+    def __str__(self) -> str:
+        return f"{self.level} {self.strategy}: {self.cold_moved} records"

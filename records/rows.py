@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.db import connection, models
 
+from .abstracts import abstract_of, first_text
 from .fields import FIELDS, SCHEMA, TITLE_MAX
 from .header import to_json
 from .home import safe_segment
@@ -27,7 +28,6 @@ T = TypeVar("T")
 
 # SQLite takes 32,766 variables a statement at most.
 CHUNK = 500
-ABSTRACT_MAX = 1000
 
 ATTRIBUTES = tuple(field.attname for field in Record._meta.concrete_fields)
 JSON_ATTRIBUTES = frozenset(
@@ -81,7 +81,9 @@ def project(place: Place, content: Content, known: Row | None) -> Projection:
     fields |= _identity(parsed, place, known)
     abstract = ""
     if place.cold:
-        abstract = (known or {}).get("abstract") or first_text(parsed.body.decode("utf-8", "replace"))
+        abstract = (known or {}).get("abstract") or abstract_of(
+            fields["provenance"], parsed.body.decode("utf-8", "replace")
+        )
     row = _row(fields, place=place, data=content.data, abstract=abstract)
     return Projection(row, parsed.problems, _identity_edits(parsed, row), parsed.has_header)
 
@@ -157,13 +159,6 @@ def _row(fields: Mapping[str, Any], *, place: Place, data: bytes, abstract: str)
 
 def _tokens(body: bytes) -> int:
     return max(1, estimate_bytes(body))
-
-
-def first_text(body: str, limit: int = ABSTRACT_MAX) -> str:
-    """The start of `body` after its preface, which is quoted with '>'."""
-    lines = body[: limit * 4].lstrip().split("\n")
-    first = next((n for n, line in enumerate(lines) if not line.startswith(">")), len(lines))
-    return "\n".join(lines[first:]).strip()[:limit]
 
 
 def rows_known(ids: Iterable[str]) -> dict[str, Row]:

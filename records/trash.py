@@ -114,7 +114,7 @@ def bundle_fill(bundle: Bundle) -> None:
             _delete_rows(_model(table), rows)
     with transaction.atomic():
         for name in bundle.manifest.files:
-            _move(_inside(name), bundle.path / "files" / name)
+            _move(_lying(name), bundle.path / "files" / name)
         _set_state(bundle, State.FULL)
 
 
@@ -223,6 +223,17 @@ def _inside(name: str) -> Path:
     if not inside or ".." in Path(name).parts or resolved.is_relative_to(trash_dir().resolve()):
         raise BundleError(f"{name!r} is not a file of this store.")
     return path
+
+
+def _lying(name: str) -> Path:
+    """Where a file lies now: a record may have changed its tier since it was named."""
+    path = _inside(name)
+    tier, slash, rest = name.partition("/")
+    other = {"records": "cold", "cold": "records"}.get(tier)
+    if path.exists() or other is None:
+        return path
+    moved = _inside(f"{other}{slash}{rest}")
+    return moved if moved.is_file() else path
 
 
 def _refuse(bundle: Bundle, *states: State) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.apps import AppConfig
 
@@ -12,6 +12,7 @@ class SessionsAppConfig(AppConfig):
     verbose_name = "Sessions"
 
     def ready(self) -> None:
+        from records.capacity.gc import trasher_set
         from records.fulltext import OverflowText, Warn, overflow_provider_set
         from records.models import Record
 
@@ -21,3 +22,10 @@ class SessionsAppConfig(AppConfig):
             return overflow_read(record, warn, seq)
 
         overflow_provider_set(read, least_bytes=LEAST_CUT_BYTES)
+
+        def trash(record_ids: Sequence[str], actor: str) -> str:
+            from .forget import records_trash
+
+            return records_trash(record_ids, actor)
+
+        trasher_set(trash)

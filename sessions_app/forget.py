@@ -17,6 +17,7 @@ from django.db.models import Model, QuerySet
 from records import trash
 from records.ledger import ledger_write
 from records.models import Record
+from records.rows import chunks
 from records.search.indexing import bodies_forgotten, bodies_sync
 from records.services import record_update, records_forget_parts
 
@@ -73,7 +74,7 @@ class ForgetPlan:
 def forget_plan(*, session_ids: Sequence[str] = (), record_ids: Sequence[str] = ()) -> ForgetPlan:
     """Raises Record.DoesNotExist for an id that isn't there."""
     if record_ids:
-        return ForgetPlan(records=[Record.objects.get(pk=record_id) for record_id in record_ids])
+        return ForgetPlan(records=_records(record_ids))
     plan = ForgetPlan(session_ids=_with_children(session_ids))
     wanted = set(plan.session_ids)
     for record in Record.objects.order_by("created_at", "id").iterator():
@@ -92,6 +93,20 @@ def forget_plan(*, session_ids: Sequence[str] = (), record_ids: Sequence[str] = 
     mine = set(held.filter(session_id__in=wanted).values_list("sha256", flat=True))
     plan.blobs = sorted(mine - set(held.exclude(session_id__in=wanted).values_list("sha256", flat=True)))
     return plan
+
+
+def _records(record_ids: Sequence[str]) -> list[Record]:
+    found: dict[str, Record] = {}
+    for chunk in chunks(record_ids):
+        found |= Record.objects.in_bulk(chunk)
+    if missing := [record_id for record_id in record_ids if record_id not in found]:
+        raise Record.DoesNotExist(f"No record {missing[0]}.")
+    return [found[record_id] for record_id in record_ids]
+
+
+def records_trash(record_ids: Sequence[str], actor: str) -> str:
+    """Moves records to the trash, with what belongs to them; the id of the bundle. Record.DoesNotExist."""
+    return forget_run(forget_plan(record_ids=record_ids), actor=actor)
 
 
 def _with_children(session_ids: Iterable[str]) -> list[str]:

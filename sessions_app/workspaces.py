@@ -60,6 +60,12 @@ def workspace_default(key: str) -> tuple[bool, bool] | None:
     return (bool(entry["l2"]), bool(entry["l3"])) if entry else None
 
 
+def workspace_joined(key: str) -> frozenset[str]:
+    """The workspaces that are one pool with this one, itself included."""
+    joins = workspaces_read()["joins"]
+    return frozenset({key}.union(*(joined for joined in joins if key in joined)))
+
+
 def pause_set(kind: str, value: str, *, paused: bool) -> None:
     """`kind`: all | workspaces | sessions; `value`: the key or id, "" for all."""
     with _editing() as data:

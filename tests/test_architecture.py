@@ -18,6 +18,10 @@ FORBIDDEN = {
 PURE = [
     "records/clock.py",
     "records/recordfile.py",
+    "records/abstracts.py",
+    "records/capacity/choice.py",
+    "records/similarity.py",
+    "records/written.py",
     "records/tokens.py",
     "records/bench/corpus.py",
     "records/evaluation/figures.py",

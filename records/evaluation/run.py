@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 
+from records.abstracts import first_text
 from records.fields import SUMMARY_MAX, TITLE_MAX, USE_WHEN_MAX
 from records.ids import archive_id
 from records.recordfile import RecordDraft
-from records.rows import chunks, first_text
+from records.rows import chunks
 from records.scope import OWNER
 from records.search.indexing import bodies_sync
 from records.search.results import SearchHit

@@ -61,9 +61,13 @@ def _bodies(repair: bool) -> Iterator[Finding]:
     entries = SearchEntry.objects.filter(pending=0)
     for pool in sorted(entries.values_list("workspace_key", "scope").distinct()):
         name = PoolName(*pool)
-        wanted = set(entries.filter(workspace_key=pool[0], scope=pool[1]).values_list("number", flat=True))
+        of_pool = SearchEntry.objects.filter(workspace_key=pool[0], scope=pool[1])
+        wanted = set(of_pool.filter(pending=0).values_list("number", flat=True))
+        # Those that have changed since are in the index as they were, or not yet.
+        pending = set(of_pool.filter(pending=1).values_list("number", flat=True))
         wrong = sums_wrong(name.path) if name.path.is_dir() else []
-        if not wrong and _numbers(name) == wanted:
+        there = _numbers(name)
+        if not wrong and there is not None and there - pending == wanted:
             continue
         if repair:
             pool_discard(name)

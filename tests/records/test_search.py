@@ -394,3 +394,12 @@ def test_cold_records_keep_their_cards():
     assert titles("walrus", cold=True) == ["About walruses"]
     assert titles("seals live") == ["About walruses"], "its abstract is searched"
     assert WHEN
+
+
+def test_a_record_that_has_just_changed_is_no_finding():
+    changed, _ = write("c1"), write("c2")
+    bodies_sync()
+    record_set_status(changed, "resolved", actor="test")
+    assert list(search_findings(repair=False)) == []
+    shutil.rmtree(next(bodies_dir().glob(f"{HERE}/shared")))
+    assert [each.code for each in search_findings(repair=False)] == ["body-index"]

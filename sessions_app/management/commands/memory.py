@@ -7,12 +7,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from records.capacity.compress import STRATEGIES
 from records.models import Kind, Record, Status
 from records.queries import ORDERS
 from records.search.assembling import BUDGET
-from records.services import Unreadable
+from records.services import SETTABLE, Unreadable
 from records.trash import BundleError
-from sessions_app.cli import grep, records, search, sessions
+from records.written import KINDS
+from sessions_app.cli import capacity, grep, records, search, sessions
 from sessions_app.cli.answer import Answer, Refused
 from sessions_app.levels import LevelSticky, SessionForgotten
 from sessions_app.management.store import StoreCommand
@@ -49,9 +51,57 @@ def _add_filters(command: ArgumentParser) -> None:
     tier.add_argument("--hot", dest="cold", action="store_const", const=False, help="only hot ones")
 
 
+def _add_pool(command: ArgumentParser, *, dry_run: bool) -> None:
+    command.add_argument("--workspace", metavar="DIR", help="the shared records of a folder (L3)")
+    command.add_argument("--session", metavar="ID", help="the private records of a session (L2)")
+    if dry_run:
+        command.add_argument("--dry-run", action="store_true", help="only say what would go")
+
+
+def _add_capacity(add: Callable[[str, Callable[[dict[str, Any]], Answer], str], ArgumentParser]) -> None:
+    compress = add(
+        "compress", capacity.compress, "move records to the cold tier, down to a share of the capacity"
+    )
+    _add_pool(compress, dry_run=True)
+    compress.add_argument("--target-ratio", type=float, metavar="X", help="0.1 to 0.95")
+    compress.add_argument("--min-age-hours", type=float, metavar="N")
+    compress.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0])
+
+    restore = add("restore", capacity.restore, "bring a record back from the cold tier")
+    restore.add_argument("id", metavar="RECORD")
+
+    gc = add("gc", capacity.gc, "move the oldest cold records to the trash, 5,000 at most")
+    _add_pool(gc, dry_run=True)
+    gc.add_argument("--keep-tokens", type=_count, required=True, metavar="N", help="what may stay cold")
+
+    write = add("write", capacity.write, "have a text remembered, as your own")
+    write.add_argument(
+        "text", metavar="TEXT", help="- reads it from stdin; after -- if it begins with a dash"
+    )
+    _add_pool(write, dry_run=False)
+    write.add_argument("--kind", choices=sorted(KINDS), default="note")
+    write.add_argument("--title", default="", help="else its first line")
+    write.add_argument("--summary", default="", help="else its first sentences")
+    write.add_argument("--use-when", default="", metavar="TEXT")
+    write.add_argument("--tag", action="append", metavar="TAG")
+    write.add_argument("--entity", action="append", metavar="NAME")
+    write.add_argument("--slot", default="", help='what it is about, such as "package manager"')
+    write.add_argument("--confidence", type=float, metavar="X", help="0 to 1")
+    write.add_argument("--supersedes", action="append", metavar="RECORD", help="what it takes the place of")
+
+    pin = add("pin", capacity.pin, "pin a record: it stays hot and heads the catalog")
+    pin.add_argument("id", metavar="RECORD")
+    pin.add_argument("--unpin", action="store_true")
+
+    status = add("status-set", capacity.status_set, "set a record's status")
+    status.add_argument("id", metavar="RECORD")
+    status.add_argument("status", choices=sorted(SETTABLE))
+
+
 class Command(StoreCommand):
     help = (
-        "List, search, open and read what is archived; switch levels; pause; forget, with preview and undo."
+        "List, search, open and read what is archived; write; compress; switch levels; pause; forget, with "
+        "preview and undo."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -141,6 +191,8 @@ class Command(StoreCommand):
         pause.add_argument("--resume", action="store_true")
 
         add("status", sessions.status, "where the store lies and what is in it")
+
+        _add_capacity(add)
 
         forget = add("forget", records.forget, "move records or a whole session to the trash")
         forget.add_argument("ids", nargs="*", metavar="ID")
