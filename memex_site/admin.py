@@ -2,7 +2,9 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
-from .models import SigninLink
+from records.admin import ReadOnlyAdmin
+
+from .models import IdempotencyKey, SigninLink
 
 admin.site.site_header = admin.site.site_title = "Memex"
 admin.site.index_title = "Everything that is stored"
@@ -22,3 +24,12 @@ class SigninLinkAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscr
 
     def has_change_permission(self, request: HttpRequest, obj: SigninLink | None = None) -> bool:
         return False
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    """Answers kept for requests that may be sent again."""
+
+    list_display = ("key", "token_id", "created_at")
+    search_fields = ("key",)
+    exclude = ("answer",)

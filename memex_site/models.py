@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 from django.db import models
 
 
@@ -35,3 +37,25 @@ class AgentToken(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class IdempotencyKey(models.Model):
+    """An answer that was given, for a request that is sent again under the same key."""
+
+    # 0: the owner.
+    token_id = models.BigIntegerField()
+    key = models.CharField(max_length=200)
+    # SHA-256 of the route and the body: under one key there is one request.
+    request_hash = models.CharField(max_length=64)
+    # NULL while it is worked on.
+    answer = models.JSONField(null=True)
+    created_at = models.BigIntegerField()
+
+    class Meta:
+        db_table = "idempotency_keys"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["token_id", "key"], name="idempotency_key_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.key

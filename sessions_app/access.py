@@ -11,7 +11,7 @@ from .levels import Levels, levels_of, workspace_levels
 from .models import AgentSession, ArchivedCompaction
 from .opening import KnownSession, UnknownSession, belongs_to, session_known, session_of_handle
 from .principals import Principal
-from .workspaces import joined_keys
+from .workspaces import workspace_joined
 
 
 class Forbidden(Exception):
@@ -94,7 +94,7 @@ def _scope(principal: Principal, session: KnownSession, levels: Levels) -> Scope
 
 def _keys(principal: Principal, key: str) -> frozenset[str]:
     """A workspace and those that were joined with it, as far as the token may go."""
-    return frozenset(each for each in joined_keys(key) if principal.may_enter(each))
+    return frozenset(each for each in workspace_joined(key) if principal.may_enter(each))
 
 
 def _inherited(session: KnownSession) -> frozenset[tuple[str, str]]:

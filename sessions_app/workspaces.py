@@ -88,14 +88,6 @@ def is_paused(session_ids: tuple[str, ...], workspace_key: str) -> bool:
     )
 
 
-def joined_keys(key: str) -> frozenset[str]:
-    """The workspaces that count as one with `key`, itself among them."""
-    for group in workspaces_read()["joins"]:
-        if key in group:
-            return frozenset(group)
-    return frozenset({key})
-
-
 def workspaces_join(keys: Iterable[str]) -> list[str]:
     """Makes workspaces count as one, with all that they were joined to; their keys. Records and files stay
     where they are. ValueError for fewer than two."""

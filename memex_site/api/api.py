@@ -8,7 +8,7 @@ from ninja import NinjaAPI, Swagger
 
 from memex_site import VERSION
 
-from . import hooks, reading, sessions, system
+from . import changing, hooks, reading, sessions, system
 from .door import Door
 from .errors import NOT_FOUND, Problem, handlers_add, refusal
 from .etags import with_etag
@@ -28,7 +28,7 @@ api = NinjaAPI(
     openapi_url="openapi.json",
     urls_namespace="api",
 )
-for router in (reading.router, sessions.router, system.router):
+for router in (reading.router, changing.router, sessions.router, system.router):
     api.add_router("", router)
 handlers_add(api)
 

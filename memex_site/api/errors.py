@@ -11,18 +11,24 @@ from filelock import Timeout
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from records.capacity.compress import DigestRequiresModel
+from records.capacity.pools import PoolBusy
 from records.files import StoreFull
 from records.models import Record
 from records.nav import BadPath
 from records.search.grep_pattern import BadPattern
 from records.services import Conflict, Unreadable
 from records.trash import BundleError
+from records.written import TextTooLarge
 from sessions_app.access import Forbidden
 from sessions_app.hooks.payload import BadPayload
 from sessions_app.levels import LevelsOff, LevelSticky, SessionForgotten
 from sessions_app.mirror import MirrorDamaged
 from sessions_app.opening import SessionTaken, UnknownSession
+from sessions_app.operations.changing import NotCold
 from sessions_app.queries import SessionNotFound
+
+from .idempotency import KeyReused, StillWorking
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +64,12 @@ _PROBLEMS: dict[type[Exception], Problem] = {
     LevelSticky: Problem(400, "MEMORY_LEVEL_STICKY"),
     Conflict: Problem(409, "MEMORY_CONFLICT", "Read it again, then decide."),
     Timeout: BUSY,
+    PoolBusy: BUSY,
+    StillWorking: BUSY,
+    KeyReused: Problem(422, "MEMORY_IDEMPOTENCY_REUSED", "Take another key for another request."),
+    NotCold: Problem(400, "MEMORY_NOT_COLD"),
+    DigestRequiresModel: Problem(400, "MEMORY_DIGEST_REQUIRES_MODEL"),
+    TextTooLarge: TOO_LARGE,
     OperationalError: BUSY,
     StoreFull: Problem(507, "MEMORY_STORE_FULL", "Free disk space; nothing was lost."),
     RequestDataTooBig: TOO_LARGE,
@@ -103,11 +115,6 @@ def problem_of(error: Exception) -> Problem | None:
         if kind in _PROBLEMS:
             return _PROBLEMS[kind]
     return None
-
-
-def problem_add(kind: type[Exception], problem: Problem) -> None:
-    """For what another module can raise."""
-    _PROBLEMS[kind] = problem
 
 
 def refusal(problem: Problem, message: str, headers: Mapping[str, str] | None = None) -> JsonResponse:

@@ -13,7 +13,7 @@ from records.search.assembling import assemble as assemble_pack
 from records.search.search import search as search_records
 from records.services import record_mark_read
 from sessions_app.access import Access
-from sessions_app.figures import PoolFigures, pool_figures
+from sessions_app.figures import PoolFigures, compression, pool_figures
 from sessions_app.models import L1Eviction
 
 from .shapes import card_json, hit_json, levels_json, record_json
@@ -71,10 +71,6 @@ def evicted(access: Access) -> dict[str, int]:
     if not access.is_everything:
         rows = rows.filter(session_id=access.session.session_id if access.session else "")
     return {"count": rows.count(), "tokens": rows.aggregate(sum=Sum("shadowed_tokens"))["sum"] or 0}
-
-
-def compression(access: Access) -> dict[str, Any]:
-    return {"count": 0, "last": None, "recent": []}
 
 
 def metrics(access: Access) -> dict[str, Any]:
