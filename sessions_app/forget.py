@@ -24,13 +24,16 @@ from records.services import record_update, records_forget_parts
 from . import sessionfile
 from .blobs import blob_path
 from .eventrefs import with_lanes
+from .injection.state import shown_forget
 from .locks import archive_lock
 from .models import (
     AgentSession,
     ArchivedCompaction,
     Compaction,
     ImportWarning,
+    Injection,
     L1Eviction,
+    OpenedSession,
     Receipt,
     SessionFile,
     SessionSettings,
@@ -149,12 +152,14 @@ def forget_run(plan: ForgetPlan, *, actor: str) -> str:
 
 
 def _rows_kept(plan: ForgetPlan) -> dict[str, list[dict[str, Any]]]:
-    """Rows that no rebuild makes again: switches, receipts."""
+    """Rows that no rebuild makes again: switches, receipts, what agents were told."""
     record_ids = [record.id for record in plan.records]
     kept: dict[str, QuerySet[Any]] = {
         "session_settings": SessionSettings.objects.filter(session_id__in=plan.session_ids),
         "receipts": Receipt.objects.filter(session_id__in=plan.session_ids)
         | Receipt.objects.filter(record_id__in=record_ids),
+        "opened_sessions": OpenedSession.objects.filter(session_id__in=plan.session_ids),
+        "injections": Injection.objects.filter(session_id__in=plan.session_ids),
     }
     return {table: [_values(row) for row in rows] for table, rows in kept.items()}
 
@@ -172,6 +177,7 @@ def _rows_delete(session_ids: Sequence[str], record_ids: Sequence[str]) -> None:
         ).update(state=Compaction.State.READY, record_id="")
         ArchivedCompaction.objects.filter(record_id__in=record_ids).delete()
         L1Eviction.objects.filter(record_id__in=record_ids).delete()
+        shown_forget(record_ids)
         sessions_delete(with_lanes(session_ids))
         Compaction.objects.filter(record_id__in=record_ids).update(
             state=Compaction.State.FORGOTTEN, record_id="", lost={}

@@ -1,10 +1,11 @@
 """What a session has been shown in its present window: kept over a restart, reset when a window begins anew."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from sessions_app.models import Compaction, Injection
 
@@ -96,3 +97,12 @@ def state_save(before: State, after: State) -> bool:
     except IntegrityError:
         return False
     return True
+
+
+def shown_forget(record_ids: Collection[str]) -> None:
+    """Forgotten records leave what sessions were shown."""
+    gone = set(record_ids)
+    for row in Injection.objects.iterator() if gone else ():
+        kept = [record_id for record_id in row.shown if record_id not in gone]
+        if kept != row.shown:
+            Injection.objects.filter(pk=row.pk).update(shown=kept, version=F("version") + 1)

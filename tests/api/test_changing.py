@@ -9,7 +9,7 @@ from records.models import CompressionRun, Record
 from sessions_app import worker
 from sessions_app.archiving import archive_run
 from sessions_app.levels import level_enable
-from sessions_app.models import AgentSession, SessionSettings
+from sessions_app.models import AgentSession, Injection, OpenedSession, SessionSettings
 from tests.sessions.stories import session_id, write_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -202,14 +202,27 @@ def test_an_agent_forgets_what_is_its_own_and_nothing_else(claude):
 
 
 def test_a_forgotten_session_is_unknown_and_comes_back_by_undo(claude):
+    handle = ok(claude.post("session.open", sessionId=session_id(), agent="claude-code", cwd=CWD))["handle"]
+    ok(claude.post("session.prestep", sessionId=session_id()))
     done = ok(claude.post("memory.forget", sessionId=session_id(), session=True))
     assert not AgentSession.objects.exists() and not Record.objects.exists()
+    assert not OpenedSession.objects.exists() and not Injection.objects.exists()
     refused(claude.get("memory.index", sessionId=session_id()), 404, "MEMORY_UNKNOWN_SESSION")
     refused(claude.post("session.prestep", sessionId=session_id()), 404, "MEMORY_UNKNOWN_SESSION")
     from sessions_app.forget import forget_undo
 
     forget_undo(done["bundle"], actor="owner")
     assert ok(claude.get("memory.index", sessionId=session_id()))["count"] == 2
+    assert OpenedSession.objects.get().handle == handle
+
+
+def test_a_forgotten_record_counts_as_shown_no_more(claude):
+    ok(claude.post("session.prestep", sessionId=session_id()))
+    written = ok(write(claude))["id"]
+    ok(claude.post("session.prestep", sessionId=session_id()))
+    assert written in Injection.objects.get().shown
+    ok(claude.post("memory.forget", sessionId=session_id(), ids=[written]))
+    assert written not in Injection.objects.get().shown
 
 
 def test_a_request_that_is_sent_again_is_carried_out_once(claude):
