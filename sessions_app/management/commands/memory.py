@@ -14,7 +14,7 @@ from records.search.assembling import BUDGET
 from records.services import SETTABLE, Unreadable
 from records.trash import BundleError
 from records.written import KINDS
-from sessions_app.cli import capacity, grep, records, search, sessions
+from sessions_app.cli import capacity, grep, joining, records, search, sessions
 from sessions_app.cli.answer import Answer, Refused
 from sessions_app.levels import LevelSticky, SessionForgotten
 from sessions_app.management.store import StoreCommand
@@ -189,6 +189,13 @@ class Command(StoreCommand):
         pause.add_argument("session", nargs="?", metavar="SESSION")
         pause.add_argument("--workspace", metavar="DIR")
         pause.add_argument("--resume", action="store_true")
+
+        joined = add(
+            "join", joining.join, "folders that count as one workspace: worktrees, moved ones, parts"
+        )
+        joined.add_argument("folders", nargs="*", metavar="DIR")
+        joined.add_argument("--apart", action="store_true", help="take these folders out again")
+        joined.add_argument("--yes", action="store_true", help="do it; without it only a preview is shown")
 
         add("status", sessions.status, "where the store lies and what is in it")
 
