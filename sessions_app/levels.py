@@ -22,6 +22,14 @@ class LevelSticky(Exception):
     """MEMORY_LEVEL_STICKY: a level that is on stays on."""
 
 
+class LevelsOff(Exception):
+    """MEMORY_LEVELS_OFF: both levels are off, so nothing of the session is kept."""
+
+
+class SessionPaused(Exception):
+    """The owner paused the session, its workspace or everything: nothing is kept until it is resumed."""
+
+
 class SessionForgotten(Exception):
     """Nothing of a forgotten session is kept, its switches included, until it is undone."""
 
