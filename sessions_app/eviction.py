@@ -77,13 +77,13 @@ def plan(
     if first >= stop and events:
         return Plan(True, limit, stops=[(events[min(first, len(events) - 1)].seq, "the first turn stays")])
     for start, end, why in _runs(events, first, stop, max_chars):
-        span = _balanced(cuts, start, end)
-        if why:
-            stops.append((events[end].seq, why))
+        stops.append((events[end].seq, why))
+        span = _balanced(events, cuts, start, end, keep_questions=end == stop)
         if span is None:
             continue
-        if span[1] < end and not why.startswith("max"):
-            stops.append((events[span[1]].seq, "a tool call and its result stay together"))
+        if span[1] < end:
+            pair = "a question and its answer" if events[span[1]].opens_turn else "a tool call and its result"
+            stops.append((events[span[1]].seq, f"{pair} stay together"))
         chosen = events[span[0] : span[1]]
         tokens = sum(event.tokens for event in chosen)
         if tokens < context_window // _WORTH_IT:
@@ -200,10 +200,13 @@ def _last_step(events: Sequence[WindowEvent]) -> int:
     return next(places, 0)
 
 
-def _balanced(cuts: Sequence[bool], start: int, end: int) -> tuple[int, int] | None:
-    """The longest part of the places [start, end) that parts no pair; None when there is none."""
+def _balanced(
+    events: Sequence[WindowEvent], cuts: Sequence[bool], start: int, end: int, *, keep_questions: bool
+) -> tuple[int, int] | None:
+    """The longest part of the places [start, end) that parts no pair, and (`keep_questions`) doesn't end with
+    a question whose answer stays; None when there is none."""
     while start < end and not cuts[start]:
         start += 1
-    while end > start and not cuts[end]:
+    while end > start and (not cuts[end] or (keep_questions and events[end - 1].opens_turn)):
         end -= 1
     return (start, end) if end > start else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from .counts import session_events
 from .eventrefs import event_refs
+from .ingest import session_ensure
 from .logs.dsh_fold import ranges_unpack
 from .logs.events import Block
 from .logs.pushed_rows import note_of, row_value
@@ -67,7 +68,7 @@ class ReadEvent:
     text: str
 
 
-def _session(session_id: str) -> AgentSession:
+def session_of(session_id: str) -> AgentSession:
     """Raises SessionForgotten, LevelsOff, SessionPaused, SessionNotFound."""
     refuse_forgotten(session_id)
     session = AgentSession.objects.filter(session_id=session_id).first()
@@ -77,21 +78,23 @@ def _session(session_id: str) -> AgentSession:
     source = Source.objects.filter(session_id=session_id).first()
     if source:
         refuse_off(session_id, pool_of(source), source.cwd)
+        if is_pushed(session_id):
+            return session_ensure(source)  # opened, and nothing was pushed yet
     raise SessionNotFound(f"No session {session_id!r} has been read.")
 
 
 def session_surface(session_id: str, after: str = "", *, max_bytes: int = ANSWER_BYTES) -> SurfacePage:
     """The window from where `after` (a cursor, "" = from its beginning) left off. Raises CursorInvalid,
     SessionForgotten, LevelsOff, SessionPaused, SessionNotFound, MirrorDamaged."""
-    session = _session(session_id)
-    epoch, nodes = _window(session)
+    session = session_of(session_id)
+    epoch, nodes = window_of(session)
     known_epoch, at = _cursor_read(after)
     restarted = bool(after) and (known_epoch != epoch or at > len(nodes))
     first = at = 0 if restarted else at
     pushed = is_pushed(session_id)
     messages: list[Message] = []
     left = max_bytes
-    for text in _texts(session, nodes[first:]):
+    for text in texts_by_seq(session, nodes[first:]):
         size = len(text.raw) + _OVERHEAD
         if size > left and messages:
             break
@@ -105,7 +108,7 @@ def session_surface(session_id: str, after: str = "", *, max_bytes: int = ANSWER
     return SurfacePage(messages, used, f"{epoch}-{at}", restarted, at < len(nodes))
 
 
-def _window(session: AgentSession) -> tuple[int, list[int]]:
+def window_of(session: AgentSession) -> tuple[int, list[int]]:
     """How often the window was rewritten, and the seqs in it, in the model's order where the reader of the
     log knows it."""
     state = (
@@ -129,7 +132,7 @@ def _cursor_read(cursor: str) -> tuple[int, int]:
     return int(epoch), int(at)
 
 
-def _texts(session: AgentSession, seqs: list[int]) -> Iterator[EventText]:
+def texts_by_seq(session: AgentSession, seqs: list[int]) -> Iterator[EventText]:
     """Events in the order of `seqs`, a few at a time."""
     events = session_events(session)
     for start in range(0, len(seqs), _CHUNK):
@@ -152,7 +155,7 @@ def session_read(
 ) -> tuple[list[ReadEvent], bool]:
     """Events `first` to `last` (seqs, inclusive) as far as an answer holds them, and whether there are more
     of them. Raises as session_surface."""
-    session = _session(session_id)
+    session = session_of(session_id)
     within = session_events(session).filter(seq__range=(first, last)).order_by("seq")
     found: list[ReadEvent] = []
     left = max_bytes

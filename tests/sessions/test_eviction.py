@@ -153,15 +153,24 @@ def test_a_call_and_its_result_stay_together_on_both_sides():
     events[6] = say(6, "tool", answers=frozenset({"a"}))
     events[7] = say(7, "tool", answers=frozenset({"b"}))
     found = plan(events, 1_000, 900)
-    assert found.seqs == (2, 3, 4)
-    assert found.stops == [(6, "the newest events stay"), (5, "a tool call and its result stay together")]
+    assert found.seqs == (2, 3)
+    assert found.stops == [(6, "the newest events stay"), (4, "a question and its answer stay together")]
+
+
+def test_a_call_in_the_middle_of_an_answer_marks_the_end():
+    events = conversation()
+    events[4] = say(4)
+    events[5] = say(5, calls=frozenset({"a"}))
+    events[6] = say(6, "tool", answers=frozenset({"a"}))
+    found = plan(events, 1_000, 900)
+    assert (found.seqs, found.stops[1]) == ((2, 3, 4), (5, "a tool call and its result stay together"))
 
 
 def test_a_result_without_an_id_stays_with_what_it_answers():
     events = conversation()
     events[5] = say(5, calls=frozenset({"a"}))
     events[6] = say(6, "tool")
-    assert plan(events, 1_000, 900).seqs == (2, 3, 4)
+    assert plan(events, 1_000, 900).seqs == (2, 3)
 
 
 def test_a_call_that_was_given_up_long_ago_does_not_block_what_follows():
