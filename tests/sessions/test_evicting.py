@@ -1,9 +1,10 @@
 """Making room in the window of an agent that pushes its events: archive first, then cut; and back again."""
 
+import json
 from dataclasses import replace
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 
 from records.files import StoreFull
@@ -333,3 +334,21 @@ def test_the_store_is_asked_for_room_first(full, monkeypatch):
     with pytest.raises(StoreFull):
         push(turn(11))
     assert dump() == before
+
+
+def test_the_command_plans_applies_and_undoes(full, capsys):
+    call_command("memory", "evict", SESSION)
+    out = capsys.readouterr().out
+    plan_id = eviction_planned(SESSION).plan_id
+    assert plan_id in out
+    assert "the newest events stay" in out
+    call_command("memory", "evict", SESSION, "--apply", "--plan-id", plan_id, "--json")
+    done = json.loads(capsys.readouterr().out)
+    assert (done["planId"], done["recordId"]) == (plan_id, Record.objects.get().id)
+    call_command("memory", "evict", SESSION, "--undo")
+    assert "is back in the window" in capsys.readouterr().out
+    assert len(window()) == 40
+    with pytest.raises(CommandError, match="Nothing that was evicted"):
+        call_command("memory", "evict", SESSION, "--undo")
+    call_command("memory", "evict", SESSION, "--window", "100000")
+    assert "Nothing is due" in capsys.readouterr().out
