@@ -91,6 +91,17 @@ def _plan_write(plan: Plan, levels: Levels, *, link_only: bool) -> str:
     return made[0] if made else ""
 
 
+def eviction_archive(plan: Plan, levels: Levels) -> str:
+    """The id of a planned eviction's record, written now or before; "" when it was forgotten. It is on disk
+    when this returns: only then may its events leave the window."""
+    if plan.is_forgotten:
+        return ""
+    if made := _plan_write(plan, levels, link_only=False):
+        return made
+    existing = _existing(plan)
+    return existing.id if existing else ""
+
+
 def _existing(plan: Plan) -> Record | None:
     """Its record, when it was written before: by a run that was killed, or before a rebuild."""
     shortest = plan.make_id(length=10)

@@ -24,6 +24,8 @@ from .models import AgentSession, ArchivedCompaction, Compaction, Event, Surface
 UNCONFIRMED_AFTER_MS = 10 * 60 * 1000
 # Ids that agents draw at random and a copied log keeps; others may be a session's own counting.
 RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# How an eviction of ours is known: by its first and last seq behind PRUNE, and by its trigger.
+PRUNE, EVICT = "prune:", "evict"
 _HOUR_MS = 3600 * 1000
 
 
@@ -96,10 +98,28 @@ def compaction_plan(compaction: Compaction, session: AgentSession) -> Plan:
         source, make_id = "compaction-archive", partial(ids.archive_id, origin, compaction.compaction_id)
     else:
         source = compaction.kind
-        make_id = partial(ids.eviction_id, origin, compaction.compaction_id.removeprefix("prune:"))
+        make_id = partial(ids.eviction_id, origin, *_eviction_parts(compaction))
     owned = [event for event in dropped if not event.record_id]
     return Plan(
         session, origin, source, compaction.compaction_id, make_id, dropped, owned, compaction, known, linked
+    )
+
+
+def _eviction_parts(compaction: Compaction) -> list[str]:
+    name = compaction.compaction_id.removeprefix(PRUNE)
+    return name.split("-") if compaction.trigger == EVICT else [name]
+
+
+def eviction_plan(session: AgentSession, dropped: list[EventRef]) -> Plan:
+    """The archive of a span that is about to leave the window, by whose seqs it is known."""
+    start, end = dropped[0].seq, dropped[-1].seq
+    compaction = Compaction(
+        session=session, compaction_id=f"{PRUNE}{start}-{end}", kind="prune", trigger=EVICT, at_seq=end
+    )
+    make_id = partial(ids.eviction_id, session.session_id, *_eviction_parts(compaction))
+    owned = [event for event in dropped if not event.record_id]
+    return Plan(
+        session, session.session_id, "prune", compaction.compaction_id, make_id, dropped, owned, compaction
     )
 
 

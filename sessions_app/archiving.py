@@ -15,6 +15,7 @@ from .discovery import NotRecognised, files_under, home_files, missing_mark, sou
 from .forget import forget_resume, trash_expire
 from .levels import may_read, settings_expire
 from .models import AgentSession, Compaction, Source
+from .pushlog import pushes_read
 from .sourcepass import ArchiveResult, Pass, sessions_archive, source_pass, sources_enable
 
 AGENTS = ("claude-code", "codex", "dsh")
@@ -65,6 +66,7 @@ def archive_run(
         missing_mark()
         settings_expire()
         trash_expire()
+        _pushed_pass(run)
         _left_over_pass(run)
     _count(run)
     run.result.seconds = round(time.monotonic() - started, 3)
@@ -97,6 +99,12 @@ def _parents_first(source: Source) -> tuple[int, int, str]:
 def homes_discover() -> None:
     """The source rows of every log in the agents' known homes."""
     sources_discover([(path, name) for name in AGENTS for path in home_files(name)])
+
+
+def _pushed_pass(run: Pass) -> None:
+    """What a push wrote and was killed before it had read it; archived with what is left over."""
+    with run.guarded("pushed sessions"), run.lock():
+        run.result.events += pushes_read()
 
 
 def _left_over_pass(run: Pass) -> None:

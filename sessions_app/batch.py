@@ -14,11 +14,13 @@ from .counts import session_counts_take
 from .eventrefs import lanes_of
 from .injection.receipts import receipts_delivered
 from .logs.events import (
+    CURRENT,
     SHADOWED,
     CompactionFact,
     Effect,
     FileRef,
     NewEvent,
+    Restored,
     RowWarning,
     SessionFact,
     Shadowed,
@@ -39,6 +41,10 @@ _INSERT_EVENT = (
 )
 _SHADOW = (
     "UPDATE events SET surface = 'shadowed', shadowed_by = %s "
+    "WHERE session_id = %s AND generation = %s AND seq = %s"
+)
+_RESTORE = (
+    "UPDATE events SET surface = 'current', shadowed_by = NULL "
     "WHERE session_id = %s AND generation = %s AND seq = %s"
 )
 _FACT_FIELDS = ("title", "model", "context_window", "used_tokens", "parent_id", "relation")
@@ -92,6 +98,7 @@ class Batch:
         # Filled when something asks for them.
         self._places: dict[tuple[str, int], NewEvent] = {}
         self._shadows: list[tuple[int, str, int, int]] = []
+        self._restores: list[tuple[str, int, int]] = []
         self._facts: list[CompactionFact] = []
         self._session_facts: list[SessionFact] = []
         self._files: list[FileRef] = []
@@ -113,6 +120,8 @@ class Batch:
                     self._events.append(effect)
                 case Shadowed():
                     self._shadow_add(effect)
+                case Restored():
+                    self._restore_add(effect)
                 case CompactionFact():
                     self._facts.append(effect)
                 case SessionFact():
@@ -132,6 +141,16 @@ class Batch:
                 event.surface, event.shadowed_by = SHADOWED, effect.by
             else:
                 self._shadows.append((effect.by, session_id, number, seq))
+
+    def _restore_add(self, effect: Restored) -> None:
+        session_id, number = self._lane(effect.lane).session_id, self.generation.number
+        back = set(effect.seqs)
+        for event in self._events:
+            if event.lane == effect.lane and event.seq in back:
+                event.surface, event.shadowed_by = CURRENT, None
+                back.discard(event.seq)
+        self._shadows = [row for row in self._shadows if row[1] != session_id or row[3] not in back]
+        self._restores += [(session_id, number, seq) for seq in sorted(back)]
 
     def _event_rows(self) -> Iterator[tuple[Any, ...]]:
         own, number = self.session.session_id, self.generation.number
@@ -165,6 +184,9 @@ class Batch:
             with connection.cursor() as cursor:
                 if rows:
                     _events_insert(cursor, rows)
+                # In this order: what left again after it had come back is among the first no longer.
+                if self._restores:
+                    cursor.executemany(_RESTORE, self._restores)
                 if self._shadows:
                     cursor.executemany(_SHADOW, self._shadows)
             self._compactions_save()

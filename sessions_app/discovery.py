@@ -16,6 +16,7 @@ from .logs.events import Head
 from .logs.rows import MAX_PARSED_ROW, Row, RowSplitter
 from .logs.streams import StreamDamaged, read_stream
 from .models import Source
+from .pushsource import PREFIX
 
 _HEAD_ROWS, _HEAD_BYTES = 200, 1024 * 1024
 # What a head tells of a source; the rest of its row is what was read.
@@ -163,7 +164,9 @@ def missing_mark() -> int:
     """Notes which log files are gone; how many are newly so."""
     gone = [
         source.pk
-        for source in Source.objects.filter(missing_since=None).only("pk", "path")
+        for source in Source.objects.filter(missing_since=None)
+        .exclude(path__startswith=PREFIX)
+        .only("pk", "path")
         if not Path(source.path).exists()
     ]
     return Source.objects.filter(pk__in=gone).update(missing_since=int(time.time() * 1000))

@@ -26,6 +26,10 @@ class LevelsOff(Exception):
     """MEMORY_LEVELS_OFF: nothing of this session is kept, shown or told."""
 
 
+class SessionPaused(Exception):
+    """The owner paused the session, its workspace or everything: nothing is kept until it is resumed."""
+
+
 class SessionForgotten(Exception):
     """Nothing of a forgotten session is kept, its switches included, until it is undone."""
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from records.home import home
+
+
+class StoreBusy(Exception):
+    """MEMORY_BUSY: a long import or a rebuild holds the store."""
 
 
 def _path() -> Path:
@@ -16,11 +20,19 @@ def _path() -> Path:
 
 
 @contextmanager
-def archive_lock() -> Iterator[None]:
+def archive_lock(wait_seconds: float = -1) -> Iterator[None]:
     """Held by whoever reads logs into the store, archives, forgets or rebuilds: one at a time, across
-    processes and threads. A process that dies lets go of it."""
-    with FileLock(_path()):
+    processes and threads. A process that dies lets go of it. Raises StoreBusy when it isn't free within
+    `wait_seconds`; -1 waits for ever."""
+    lock = FileLock(_path())
+    try:
+        lock.acquire(timeout=wait_seconds)
+    except Timeout as error:
+        raise StoreBusy("An import or a rebuild is running. Try again in a moment.") from error
+    try:
         yield
+    finally:
+        lock.release()
 
 
 @contextmanager

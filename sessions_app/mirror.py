@@ -189,7 +189,7 @@ class Mirror:
 
 
 _Table = tuple[list[Frame], int, int]
-_tables: OrderedDict[Path, tuple[int, int, _Table]] = OrderedDict()
+_tables: OrderedDict[Path, tuple[int, int, int, _Table]] = OrderedDict()
 _TABLES_KEPT = 256
 
 
@@ -201,11 +201,14 @@ def _frames_of(path: Path, segment: int) -> _Table:
     """The whole frames of a segment file, where the last of them ends, and the size of the file."""
     stat = path.stat()
     cached = _tables.get(path)
-    if cached and cached[:2] == (stat.st_size, stat.st_mtime_ns):
+    if cached and cached[:3] == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
         _tables.move_to_end(path)
-        return cached[2]
+        return cached[3]
     frames: list[Frame] = []
     position = 0
+    if cached and cached[0] == stat.st_ino and cached[1] < stat.st_size:
+        # It has grown, by a frame at each push: whole frames are never written again.
+        frames, position = list(cached[3][0]), cached[3][1]
     with path.open("rb") as file:
         while found := _pair_at(file, position):
             header, start = found
@@ -226,7 +229,7 @@ def _frames_of(path: Path, segment: int) -> _Table:
             )
             position = end
     table = (frames, position, stat.st_size)
-    _tables[path] = (stat.st_size, stat.st_mtime_ns, table)
+    _tables[path] = (stat.st_ino, stat.st_size, stat.st_mtime_ns, table)
     while len(_tables) > _TABLES_KEPT:
         _tables.popitem(last=False)
     return table

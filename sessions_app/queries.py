@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from .counts import generation_events, session_events
 from .eventrefs import EventRef, mirror_session_id
 from .levels import Levels, levels_of
-from .logs import registry
 from .logs.events import Block
 from .mirror import Mirror, MirrorDamaged
 from .models import AgentSession, Event, Generation, Source
+from .pushsource import format_for
 from .sessionfile import session_folder
 
 
@@ -115,7 +115,7 @@ def event_texts(
     session: AgentSession, events: Iterable[Event | EventRef], mirrors: Mirrors | None = None
 ) -> Iterator[EventText]:
     """`mirrors`: those that are open already, for a caller that asks more than once."""
-    blocks_of = registry.format_of(session.agent).blocks
+    blocks_of = format_for(session.session_id, session.agent).blocks
     mirrors = {} if mirrors is None else mirrors
     mirror, place = None, ("", -1)
     for event in events:

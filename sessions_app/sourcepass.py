@@ -19,6 +19,7 @@ from .ingest import Ingested, source_ingest, source_is_read
 from .levels import level_enable, may_read, pool_session_id
 from .locks import archive_lock
 from .models import AgentSession, Source
+from .pushsource import is_pushed
 from .sessionfile import WorkspacesDamaged, workspace_key_of
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,9 @@ def _is_forgotten(source: Source) -> bool:
 
 def _may_read(source: Source) -> bool:
     pool = pool_of(source)
-    return not _is_forgotten(source) and may_read(source.session_id, pool, workspace_key_of(pool, source.cwd))
+    if _is_forgotten(source) or is_pushed(source.session_id):
+        return False  # what is pushed is read from nowhere else
+    return may_read(source.session_id, pool, workspace_key_of(pool, source.cwd))
 
 
 def _is_idle(source: Source) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 from .batch import Batch
 from .eventrefs import events_of_mirror
 from .injection.messages import messages_in
-from .logs import registry
 from .logs.events import Effect, Head, Known, Reader
 from .logs.rows import MAX_PARSED_ROW, Row, RowSplitter, decode
 from .logs.streams import StreamDamaged, read_stream
 from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Generation, Source
+from .pushsource import format_for
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Stretch:
             agent=source.agent, session_id=session.session_id, cwd=source.cwd, started_at=source.started_at,
             parent_id=source.parent_id, relation=source.relation,
         )  # fmt: skip
-        self.reader: Reader = registry.format_of(source.agent).reader(
+        self.reader: Reader = format_for(session.session_id, source.agent).reader(
             head, generation.reader_state or None, _known(session, generation.number)
         )
 

@@ -32,6 +32,7 @@ PURE = [
     "sessions_app/machine_text.py",
     "sessions_app/lost.py",
     "sessions_app/card.py",
+    "sessions_app/eviction.py",
     "sessions_app/markdown.py",
     "sessions_app/extract.py",
 ]

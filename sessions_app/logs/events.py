@@ -56,6 +56,14 @@ class Shadowed:
 
 
 @dataclass(slots=True)
+class Restored:
+    """These events are back in the window: what had replaced them was undone."""
+
+    seqs: list[int]
+    lane: str = ""
+
+
+@dataclass(slots=True)
 class CompactionFact:
     """A compaction (or microcompact, or prune), as far as it is known; said again when more is.
 
@@ -106,7 +114,7 @@ class RowWarning:
     message: str
 
 
-Effect = NewEvent | Shadowed | CompactionFact | SessionFact | FileRef | RowWarning
+Effect = NewEvent | Shadowed | Restored | CompactionFact | SessionFact | FileRef | RowWarning
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from . import claude_code, codex, dsh
+from . import claude_code, codex, dsh, pushed
 from .events import Head, LogFormat
 from .rows import Row
 
@@ -13,6 +13,8 @@ SNIFFED_ROWS = 500
 FORMATS: dict[str, LogFormat] = {
     log_format.agent: log_format for log_format in (claude_code.FORMAT, codex.FORMAT, dsh.FORMAT)
 }
+# Of agents that have no log: their sessions are pushed.
+PUSHED: LogFormat = pushed.FORMAT
 
 
 def format_of(agent: str) -> LogFormat:

@@ -14,17 +14,20 @@ from records.search.assembling import BUDGET
 from records.services import SETTABLE, Unreadable
 from records.trash import BundleError
 from records.written import KINDS
-from sessions_app.cli import capacity, grep, joining, records, search, sessions
+from sessions_app.cli import capacity, evictions, grep, joining, records, search, sessions
 from sessions_app.cli.answer import Answer, Refused
-from sessions_app.levels import LevelSticky, SessionForgotten
+from sessions_app.evicting import SurfaceChanged
+from sessions_app.levels import LevelsOff, LevelSticky, SessionForgotten, SessionPaused
+from sessions_app.locks import StoreBusy
 from sessions_app.management.store import StoreCommand
 from sessions_app.mirror import MirrorDamaged
 from sessions_app.originals import NoOriginal
+from sessions_app.pushlog import PushConflict
 from sessions_app.queries import SessionNotFound
 
 _REFUSALS = (
     Refused, SessionNotFound, SessionForgotten, NoOriginal, LevelSticky, MirrorDamaged, Unreadable, BundleError,
-    FileNotFoundError,
+    FileNotFoundError, LevelsOff, SessionPaused, SurfaceChanged, PushConflict, StoreBusy,
 )  # fmt: skip
 
 
@@ -196,6 +199,15 @@ class Command(StoreCommand):
         joined.add_argument("folders", nargs="*", metavar="DIR")
         joined.add_argument("--apart", action="store_true", help="take these folders out again")
         joined.add_argument("--yes", action="store_true", help="do it; without it only a preview is shown")
+        evict = add("evict", evictions.evict, "make room in the window of a session that its agent pushes")
+        evict.add_argument("session", metavar="SESSION")
+        how = evict.add_mutually_exclusive_group()
+        how.add_argument("--plan", action="store_true", help="only show what would go (the default)")
+        how.add_argument("--apply", action="store_true", help="archive it, and take it out of the window")
+        how.add_argument("--undo", action="store_true", help="put what was evicted last back")
+        evict.add_argument("--plan-id", default="", metavar="ID", help="as --plan printed it")
+        evict.add_argument("--window", type=_count, metavar="N", help="tokens the window holds")
+        evict.add_argument("--used", type=_count, metavar="N", help="tokens in it, else as the agent said")
 
         add("status", sessions.status, "where the store lies and what is in it")
 
