@@ -102,6 +102,11 @@ def session_note(
         raise SessionTaken(f"There is a session {session_id} of another agent or token.")
     if known is None and not principal.may_enter(workspace_key(cwd, session_id)):
         raise UnknownSession(session_id)
+    if known is None and parent_id:
+        # A sub-agent sees its parent's records.
+        parent = session_known(parent_id)
+        if parent is None or not belongs_to(parent, principal):
+            raise UnknownSession(f"No session {parent_id}.")
     now = now_ms()
     token_id = None if by_hook or (known and known.token_id is None) else principal.token_id
     row, is_new = OpenedSession.objects.get_or_create(

@@ -21,11 +21,15 @@ from records.services import Conflict, Unreadable
 from records.trash import BundleError
 from records.written import TextTooLarge
 from sessions_app.access import Forbidden
+from sessions_app.evicting import SurfaceChanged
 from sessions_app.hooks.payload import BadPayload
-from sessions_app.levels import LevelsOff, LevelSticky, SessionForgotten
+from sessions_app.levels import LevelsOff, LevelSticky, SessionForgotten, SessionPaused
+from sessions_app.locks import StoreBusy
 from sessions_app.mirror import MirrorDamaged
 from sessions_app.opening import SessionTaken, UnknownSession
 from sessions_app.operations.changing import NotCold
+from sessions_app.push import PushTooLarge
+from sessions_app.pushlog import PushConflict
 from sessions_app.queries import SessionNotFound
 
 from .idempotency import KeyReused, StillWorking
@@ -61,6 +65,11 @@ _PROBLEMS: dict[type[Exception], Problem] = {
     BundleError: NOT_FOUND,
     MirrorDamaged: Problem(404, "MEMORY_NOT_FOUND", "`manage.py doctor` looks at the whole store."),
     LevelsOff: Problem(400, "MEMORY_LEVELS_OFF", "Its owner switches levels on, in the pages or with `memory level`."),
+    SessionPaused: Problem(400, "MEMORY_LEVELS_OFF", "Its owner resumes it, in the pages or with `memory pause --resume`."),
+    PushConflict: Problem(409, "MEMORY_CONFLICT"),
+    SurfaceChanged: Problem(409, "MEMORY_CONFLICT", "Plan again: the window is another one by now."),
+    StoreBusy: BUSY,
+    PushTooLarge: TOO_LARGE,
     LevelSticky: Problem(400, "MEMORY_LEVEL_STICKY"),
     Conflict: Problem(409, "MEMORY_CONFLICT", "Read it again, then decide."),
     Timeout: BUSY,

@@ -250,6 +250,8 @@ class SurfaceAnswer(Answer):
     messages: list[dict[str, Any]]
     used_tokens: int
     cursor: str
+    # The window was rewritten since the cursor was given: these are its first messages again.
+    restarted: bool
     more: bool
 
 
@@ -259,8 +261,11 @@ class ReadAnswer(Answer):
 
 
 class CompactionAnswer(Answer):
+    """`state`: archived, already or pending; `missing`: ids that were never pushed."""
+
     record_id: str | None
     state: str
+    missing: list[str]
 
 
 class PrestepAnswer(Answer):
@@ -269,13 +274,19 @@ class PrestepAnswer(Answer):
 
 
 class EvictAnswer(Answer):
+    """`message`: once applied, what stands in the window instead."""
+
     due: bool
+    used_tokens: int
+    threshold: int
     start_seq: int | None
     end_seq: int | None
     tokens: int
     stops: list[dict[str, Any]]
     plan_id: str | None
     record_id: str | None
+    message_id: str | None
+    message: str | None
 
 
 class StatusAnswer(Answer):
