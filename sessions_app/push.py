@@ -98,7 +98,7 @@ def session_open(
         source, _ = Source.objects.get_or_create(
             path=push_path(session_id),
             defaults={
-                "agent": agent, "session_id": session_id, "cwd": cwd, "size": 0, "mtime_ns": time.time_ns(),
+                "agent": agent, "session_id": session_id, "cwd": cwd, "size": 0, "read_size": 0, "mtime_ns": time.time_ns(),
                 "started_at": now_ms(), "parent_id": parent_session_id,
                 "relation": "subagent" if parent_session_id else "",
             },
@@ -232,7 +232,8 @@ def _compaction_note(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What is noted of a compaction, and which of its ids were never pushed."""
     seqs = dict.fromkeys(removed_ids)  # type: dict[str, list[int] | None]
-    for uid, seq in _seqs_of(opened, list(seqs)):
+    # What can't be an event's id is none; the database would not take it.
+    for uid, seq in _seqs_of(opened, [name for name in seqs if not id_problem(name)]):
         seqs[uid] = [*(seqs[uid] or ()), seq]
     missing = tuple(name for name, found in seqs.items() if found is None)
     window = set(opened.window)

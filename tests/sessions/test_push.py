@@ -1,9 +1,12 @@
 """Agents without logs push their events: what is kept, byte for byte, and what is refused."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from records.ids import workspace_key
 from records.models import Record
@@ -250,7 +253,7 @@ def test_reindex_gives_the_same_session_back(memex_home):
     assert push(turns(5)).duplicates == 20
 
 
-def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(settings):
+def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(settings, memex_home):
     settings.MEMEX_IDLE_ARCHIVE_HOURS = 24
     opened(SESSION, "l2")
     push(turns(1))
@@ -258,6 +261,8 @@ def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(se
     archive_run()
     assert Record.objects.count() == 1
     assert Source.objects.get().missing_since is None
+    for path in memex_home.glob("sessions/*/*/*.zst"):
+        os.utime(path, (1, 1))
     Source.objects.update(mtime_ns=1)
     AgentSession.objects.update(last_event_at=1)
     assert archive_run().closing == 1
@@ -327,6 +332,7 @@ def test_a_forgotten_session_cannot_be_pushed_back(memex_home):
     archive_run()
     assert not Event.objects.exists()
     assert not Record.objects.exists()
+    assert not Source.objects.exists()
     forget_undo(bundle, actor="owner")
     assert push(turns(3)).stored == 4
     assert compact("c1", []).state == "already"
@@ -411,3 +417,57 @@ def test_a_row_that_lacks_its_end_alone_is_whole():
     lose_all_rows()
     call_command("reindex", verbosity=0)
     assert list(Event.objects.order_by("seq").values_list("uid", flat=True)) == ids(turns(2))
+
+
+def test_ids_and_texts_that_no_database_takes_cost_nothing():
+    opened(SESSION, "l2")
+    push(turn(0))
+    done = compact("c1", ["u0", "\ud800", "a\0b", "x" * 300], "half a \ud800 character")
+    assert (done.state, len(done.missing)) == ("archived", 3)
+    assert session_surface(SESSION).messages[0].content == "half a \ud800 character"
+
+
+def test_who_pushes_the_same_at_once_pushes_it_once():
+    opened(SESSION, "l2")
+    events = turns(5)
+
+    def work(_: int) -> int:
+        try:
+            return push(events).stored
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        stored = list(pool.map(work, range(8)))
+    assert sum(stored) == len(events) == Event.objects.count()
+
+
+def test_a_session_that_is_damaged_does_not_keep_others_from_being_read(memex_home):
+    for name in ("first", "second"):
+        opened(name, "l2")
+        push(turn(0), name)
+        session = session_get(name)
+        with MirrorWriter(session_folder(session.workspace_key, name)) as writer:
+            writer.append(writer.length, json.dumps(turn(1)[0]).encode() + b"\n")
+    (segment,) = memex_home.glob("sessions/*/first/*.zst")
+    data = bytearray(segment.read_bytes())
+    data[-6] ^= 255
+    segment.write_bytes(data)
+    result = archive_run()
+    assert (result.events, result.warnings) == (1, 1)
+
+
+def test_pages_show_a_pushed_session(owner):
+    opened(SESSION, "l3", title="Harbour work")
+    push(turns(3))
+    done = compact("c1", ids(turns(2)))
+    for address in (
+        "/",
+        "/sessions/",
+        f"/sessions/{SESSION}/",
+        "/workspaces/",
+        f"/records/{done.record_id}/",
+    ):
+        page = owner.get(address, follow=True)
+        assert page.status_code == 200, address
+    assert "Step 2 of the harbour" in owner.get(f"/sessions/{SESSION}/", follow=True).content.decode()
