@@ -36,12 +36,12 @@ class ToolIds(NamedTuple):
 
 def event_blocks(event: dict[str, Any]) -> list[Block]:
     kind = as_text(event.get("type"))
-    if kind in CALLS and "content" not in event:
+    if kind in CALLS and event.get("content") is None:
         return [_call(event)]
     if is_result(event):
         return _result(event)
-    if kind == "reasoning" and "content" not in event and "text" not in event:
-        return _blocks(event.get("summary")) and [Block("reasoning", _joined(_blocks(event.get("summary"))))]
+    if kind == "reasoning" and event.get("content") is None and event.get("text") is None:
+        return [Block("reasoning", _joined(_blocks(event.get("summary"))))]
     content = event.get("content")
     blocks = _blocks(event.get("text") if content is None else content)
     for name in ("reasoning_content", "reasoning"):

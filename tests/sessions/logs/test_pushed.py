@@ -125,6 +125,7 @@ def test_what_holds_no_content_never_was_in_the_window():
         ({"content": [{"type": "file", "file": {"filename": "a.pdf"}}]}, [("file", "a.pdf", "")]),
         ({"content": [{"type": "nobody-knows", "x": 1}]},
          [("other", "nobody-knows", '{"type":"nobody-knows","x":1}')]),
+        ({"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAA"}, [("reasoning", "", "")]),
         ({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}, [("reasoning", "", "hm")]),
         ({"content": [{"type": "text", "text": "[MEMORY RECALL] x"}, {"type": "text", "text": "a"}]},
          [("injected", "", "[MEMORY RECALL] x"), ("text", "", "a")]),
