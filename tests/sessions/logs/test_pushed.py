@@ -125,6 +125,8 @@ def test_what_holds_no_content_never_was_in_the_window():
         ({"content": [{"type": "file", "file": {"filename": "a.pdf"}}]}, [("file", "a.pdf", "")]),
         ({"content": [{"type": "nobody-knows", "x": 1}]},
          [("other", "nobody-knows", '{"type":"nobody-knows","x":1}')]),
+        ({"type": "web_search_call", "id": "w", "action": {"query": "tea"}},
+         [("tool-call", "web_search_call", '{"query":"tea"}')]),
         ({"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAA"}, [("reasoning", "", "")]),
         ({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}, [("reasoning", "", "hm")]),
         ({"content": [{"type": "text", "text": "[MEMORY RECALL] x"}, {"type": "text", "text": "a"}]},
