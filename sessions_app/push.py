@@ -25,7 +25,7 @@ from .logs.rows import clean
 from .mirror import MirrorDamaged
 from .models import Compaction, Event, Source
 from .pushlog import GENERATION, PushLog, log_path, push_log, push_source, refuse_forgotten
-from .pushsource import push_path
+from .pushsource import has_log_format, is_pushed, push_path
 from .sessionfile import workspace_key_of
 from .sourcepass import pool_of
 
@@ -93,7 +93,7 @@ def session_open(
     PushRefused, SessionForgotten, StoreBusy."""
     _open_check(session_id, agent, (cwd, title, parent_session_id), context_window)
     refuse_forgotten(session_id, parent_session_id)
-    path = log_path(session_id)
+    path = "" if is_pushed(session_id) else log_path(session_id)
     if not path:
         source, _ = Source.objects.get_or_create(
             path=push_path(session_id),
@@ -103,8 +103,10 @@ def session_open(
                 "relation": "subagent" if parent_session_id else "",
             },
         )  # fmt: skip
-        with suppress(LevelsOff, SessionPaused):
-            _facts_note(source, title, context_window)
+        # Agents with logs open sessions too: the log will say all about them, unless they push.
+        if source.size or not has_log_format(source.agent):
+            with suppress(LevelsOff, SessionPaused):
+                _facts_note(source, title, context_window)
     else:
         source = Source.objects.get(path=path)
     pool = pool_of(source)

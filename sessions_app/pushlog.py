@@ -81,6 +81,10 @@ class PushLog:
         if not rows:
             return
         ensure_free_space()
+        if not self.source.size:
+            # From here on it is a pushed session, whose rows are read as such.
+            self.source.size = sum(map(len, rows))
+            self.source.save(update_fields=["size"])
         with MirrorWriter(self.folder, GENERATION) as writer:
             torn = writer.length and Mirror(self.folder, GENERATION).read(writer.length - 1, 1) != b"\n"
             writer.append(writer.length, (b"\n" if torn else b"") + b"\n".join(rows) + b"\n")
@@ -109,8 +113,9 @@ def push_source(session_id: str) -> Source:
     asked about its pause."""
     refuse_forgotten(session_id)
     source = Source.objects.filter(path=push_path(session_id)).first()
-    if source is None:
+    if source is None or not source.size:
         refuse_log(session_id)
+    if source is None:
         raise SessionNotFound(f"No session {session_id!r} was opened.")
     refuse_off(session_id, pool_of(source), source.cwd)
     return source
@@ -126,6 +131,10 @@ def refuse_log(session_id: str) -> None:
     path = log_path(session_id)
     if path:
         raise PushConflict(f"Session {session_id} is read from {path}; nothing can be pushed to it.")
+    if Generation.objects.filter(session_id=session_id, parsed_bytes__gt=0).exists():
+        raise PushConflict(
+            f"Session {session_id} was read from a log that is gone; nothing can be pushed to it."
+        )
 
 
 def refuse_off(session_id: str, pool_id: str, cwd: str = "") -> None:

@@ -353,6 +353,15 @@ def test_a_session_that_is_read_from_a_log_is_not_pushed_to(agent_home):
     assert session_surface(name).messages
 
 
+def test_nor_when_its_log_is_gone(agent_home):
+    write_log(agent_home, 1)
+    archive_run(level="l3")
+    Source.objects.all().delete()
+    session_open(session_id(1), "claude-code")
+    with pytest.raises(PushConflict, match="a log that is gone"):
+        push(turn(0), session_id(1))
+
+
 def test_a_log_of_a_session_that_is_pushed_is_left_alone(agent_home):
     name = session_id(1)
     session_open(name, "claude-code", cwd="/home/dev/demo")
@@ -361,6 +370,19 @@ def test_a_log_of_a_session_that_is_pushed_is_left_alone(agent_home):
     write_log(agent_home, 1)
     assert archive_run().events == 0
     assert [read.raw for read in events_read(session_get(name), 0, 0)] == [json.dumps(turn(0)[0]).encode()]
+
+
+def test_an_agent_with_logs_may_open_its_session_before_the_log_is_found(agent_home):
+    name = session_id(1)
+    session_open(name, "claude-code", cwd="/home/dev/demo", title="x")
+    level_enable(name, "l3")
+    session_open(name, "claude-code", cwd="/home/dev/demo", title="x")
+    assert session_surface(name).messages == []
+    log = write_log(agent_home, 1)
+    assert archive_run().archived == 2
+    assert session_open(name, "claude-code").log == str(log)
+    with pytest.raises(PushConflict, match=str(log)):
+        push(turn(0), name)
 
 
 def test_a_sub_agent_that_is_pushed_uses_its_parent_s_levels_and_pool():
