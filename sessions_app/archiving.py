@@ -15,7 +15,7 @@ from .discovery import NotRecognised, files_under, home_files, missing_mark, sou
 from .forget import forget_resume, trash_expire
 from .levels import may_read, settings_expire
 from .models import AgentSession, Compaction, Source
-from .pushlog import pushes_read
+from .pushlog import push_read, pushes_unread
 from .sourcepass import ArchiveResult, Pass, sessions_archive, source_pass, sources_enable
 
 AGENTS = ("claude-code", "codex", "dsh")
@@ -103,8 +103,9 @@ def homes_discover() -> None:
 
 def _pushed_pass(run: Pass) -> None:
     """What a push wrote and was killed before it had read it; archived with what is left over."""
-    with run.guarded("pushed sessions"), run.lock():
-        run.result.events += pushes_read()
+    for source, written_ns in pushes_unread():
+        with run.guarded(source.path), run.lock():
+            run.result.events += push_read(source, written_ns)
 
 
 def _left_over_pass(run: Pass) -> None:

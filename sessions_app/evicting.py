@@ -29,7 +29,8 @@ from .logs.pushed import COMPACTED, EVICTED
 from .logs.pushed_blocks import has_image, tool_ids
 from .logs.pushed_rows import EVICTION, UNEVICTION, note_of, note_row, row_value
 from .models import AgentSession, Compaction, Surface
-from .pushlog import PushLog, log_path, push_log, push_source
+from .pushlog import PushLog, push_log, push_source
+from .pushsource import is_pushed
 from .queries import EventText
 from .surface import session_of, texts_by_seq, window_of
 
@@ -95,7 +96,7 @@ def evict_due(
     session = session_of(session_id)
     used = _used(session, used_tokens)
     limit = eviction.threshold(context_window or session.context_window or 0, evict_at_ratio)
-    return Due(bool(limit) and used >= limit and not log_path(session_id), used, limit)
+    return Due(bool(limit) and used >= limit and is_pushed(session_id), used, limit)
 
 
 def eviction_planned(

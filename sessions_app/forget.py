@@ -37,7 +37,9 @@ from .models import (
     Receipt,
     SessionFile,
     SessionSettings,
+    Source,
 )
+from .pushsource import push_path
 from .rebuild import archives_relink, session_rebuild, sessions_delete
 
 
@@ -179,6 +181,8 @@ def _rows_delete(session_ids: Sequence[str], record_ids: Sequence[str]) -> None:
         L1Eviction.objects.filter(record_id__in=record_ids).delete()
         shown_forget(record_ids)
         sessions_delete(with_lanes(session_ids))
+        # Unlike a log's these rows stand for nothing that is still there.
+        Source.objects.filter(path__in=[push_path(name) for name in session_ids]).delete()
         Compaction.objects.filter(record_id__in=record_ids).update(
             state=Compaction.State.FORGOTTEN, record_id="", lost={}
         )

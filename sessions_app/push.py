@@ -25,7 +25,7 @@ from .logs.rows import clean
 from .mirror import MirrorDamaged
 from .models import Compaction, Event, Source
 from .pushlog import GENERATION, PushLog, log_path, push_log, push_source, refuse_forgotten
-from .pushsource import push_path
+from .pushsource import has_log_format, is_pushed, push_path
 from .sessionfile import workspace_key_of
 from .sourcepass import pool_of
 
@@ -93,18 +93,20 @@ def session_open(
     PushRefused, SessionForgotten, StoreBusy."""
     _open_check(session_id, agent, (cwd, title, parent_session_id), context_window)
     refuse_forgotten(session_id, parent_session_id)
-    path = log_path(session_id)
+    path = "" if is_pushed(session_id) else log_path(session_id)
     if not path:
         source, _ = Source.objects.get_or_create(
             path=push_path(session_id),
             defaults={
-                "agent": agent, "session_id": session_id, "cwd": cwd, "size": 0, "mtime_ns": time.time_ns(),
+                "agent": agent, "session_id": session_id, "cwd": cwd, "size": 0, "read_size": 0, "mtime_ns": time.time_ns(),
                 "started_at": now_ms(), "parent_id": parent_session_id,
                 "relation": "subagent" if parent_session_id else "",
             },
         )  # fmt: skip
-        with suppress(LevelsOff, SessionPaused):
-            _facts_note(source, title, context_window)
+        # Agents with logs open sessions too: the log will say all about them, unless they push.
+        if source.size or not has_log_format(source.agent):
+            with suppress(LevelsOff, SessionPaused):
+                _facts_note(source, title, context_window)
     else:
         source = Source.objects.get(path=path)
     pool = pool_of(source)
@@ -232,7 +234,8 @@ def _compaction_note(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What is noted of a compaction, and which of its ids were never pushed."""
     seqs = dict.fromkeys(removed_ids)  # type: dict[str, list[int] | None]
-    for uid, seq in _seqs_of(opened, list(seqs)):
+    # What can't be an event's id is none; the database would not take it.
+    for uid, seq in _seqs_of(opened, [name for name in seqs if not id_problem(name)]):
         seqs[uid] = [*(seqs[uid] or ()), seq]
     missing = tuple(name for name, found in seqs.items() if found is None)
     window = set(opened.window)

@@ -7,7 +7,7 @@ sender, who got no answer, sends it again.
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from .ingest import session_ensure, session_file_refresh
 from .levels import LevelsOff, SessionForgotten, SessionPaused, levels_of
 from .locks import archive_lock
 from .logs.dsh_fold import ranges_unpack
-from .mirror import Mirror, generations
+from .mirror import Mirror
 from .mirrorwriter import MirrorWriter
 from .models import AgentSession, Event, Generation, Source
 from .pushsource import PREFIX, push_path
@@ -81,6 +81,10 @@ class PushLog:
         if not rows:
             return
         ensure_free_space()
+        if not self.source.size:
+            # From here on it is a pushed session, whose rows are read as such.
+            self.source.size = sum(map(len, rows))
+            self.source.save(update_fields=["size"])
         with MirrorWriter(self.folder, GENERATION) as writer:
             torn = writer.length and Mirror(self.folder, GENERATION).read(writer.length - 1, 1) != b"\n"
             writer.append(writer.length, (b"\n" if torn else b"") + b"\n".join(rows) + b"\n")
@@ -109,8 +113,9 @@ def push_source(session_id: str) -> Source:
     asked about its pause."""
     refuse_forgotten(session_id)
     source = Source.objects.filter(path=push_path(session_id)).first()
-    if source is None:
+    if source is None or not source.size:
         refuse_log(session_id)
+    if source is None:
         raise SessionNotFound(f"No session {session_id!r} was opened.")
     refuse_off(session_id, pool_of(source), source.cwd)
     return source
@@ -126,6 +131,10 @@ def refuse_log(session_id: str) -> None:
     path = log_path(session_id)
     if path:
         raise PushConflict(f"Session {session_id} is read from {path}; nothing can be pushed to it.")
+    if Generation.objects.filter(session_id=session_id, parsed_bytes__gt=0).exists():
+        raise PushConflict(
+            f"Session {session_id} was read from a log that is gone; nothing can be pushed to it."
+        )
 
 
 def refuse_off(session_id: str, pool_id: str, cwd: str = "") -> None:
@@ -163,21 +172,26 @@ def _opened(source: Source) -> PushLog:
     return PushLog(source, session, generation, session_folder(session.workspace_key, session.session_id))
 
 
-def pushes_read() -> int:
-    """Reads what pushes that were killed left in their mirrors; how many events. The caller holds the
-    archive lock."""
-    events = 0
+def pushes_unread() -> Iterator[tuple[Source, int]]:
+    """Sessions in whose mirror a push that was killed may have left rows that were not read, and when it was
+    written (ns). Told by the times of files, so that a pass over many sessions costs little."""
     for source in Source.objects.filter(path__startswith=PREFIX).order_by("path"):
-        with suppress(SessionForgotten, LevelsOff, SessionPaused):
-            push_source(source.session_id)
-            if log := _unread(source):
-                events += log.read_rest()
+        folder = session_folder(workspace_key_of(source.session_id, source.cwd), source.session_id)
+        written = (path.stat().st_mtime_ns for path in folder.glob(f"g{GENERATION:04d}-*.zst"))
+        latest = max(written, default=0)
+        if latest > source.mtime_ns:
+            yield source, latest
+
+
+def push_read(source: Source, written_ns: int) -> int:
+    """Reads what is left to read of a pushed session, if it may be; how many events. The caller holds the
+    archive lock."""
+    try:
+        source = push_source(source.session_id)
+    except (SessionForgotten, LevelsOff, SessionPaused):
+        return 0
+    log = _opened(source)
+    events = log.read_rest()
+    source.mtime_ns = max(source.mtime_ns, written_ns)
+    source.save(update_fields=["mtime_ns"])
     return events
-
-
-def _unread(source: Source) -> PushLog | None:
-    key = workspace_key_of(source.session_id, source.cwd)
-    folder = session_folder(key, source.session_id)
-    if not generations(folder) or Mirror(folder, GENERATION).length == source.read_size:
-        return None
-    return _opened(source)

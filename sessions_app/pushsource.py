@@ -12,7 +12,13 @@ def push_path(session_id: str) -> str:
 
 
 def is_pushed(session_id: str) -> bool:
-    return Source.objects.filter(path=push_path(session_id)).exists()
+    """Whether anything was pushed. One that was only opened may still turn out to have a log."""
+    return Source.objects.filter(path=push_path(session_id), size__gt=0).exists()
+
+
+def has_log_format(agent: str) -> bool:
+    """Whether it is an agent whose logs Memex reads."""
+    return agent in registry.FORMATS
 
 
 def format_for(session_id: str, agent: str) -> LogFormat:

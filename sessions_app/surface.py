@@ -16,7 +16,7 @@ from .logs.pushed_rows import note_of, row_value
 from .logs.rows import clean
 from .models import AgentSession, Generation, Source, Surface
 from .pushlog import refuse_forgotten, refuse_off
-from .pushsource import is_pushed
+from .pushsource import is_pushed, push_path
 from .queries import EventText, SessionNotFound, event_texts
 from .sourcepass import pool_of
 
@@ -78,7 +78,7 @@ def session_of(session_id: str) -> AgentSession:
     source = Source.objects.filter(session_id=session_id).first()
     if source:
         refuse_off(session_id, pool_of(source), source.cwd)
-        if is_pushed(session_id):
+        if source.path == push_path(session_id):
             return session_ensure(source)  # opened, and nothing was pushed yet
     raise SessionNotFound(f"No session {session_id!r} has been read.")
 

@@ -14,16 +14,18 @@ from .events import Block
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text", "refusal", "markdown"))
 _REASONING = frozenset(("reasoning", "thinking", "redacted_thinking", "reasoning_text"))
 CALLS = frozenset(
-    ("tool-call", "tool_call", "tool_use", "function_call", "custom_tool_call", "server_tool_use")
-)
+    ("tool-call", "tool_call", "tool_use", "function_call", "custom_tool_call", "server_tool_use",
+     "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call", "mcp_call")
+)  # fmt: skip
 RESULTS = frozenset(
-    ("tool-result", "tool_result", "function_call_output", "custom_tool_call_output", "tool_output")
-)
+    ("tool-result", "tool_result", "function_call_output", "custom_tool_call_output", "tool_search_output",
+     "tool_output")
+)  # fmt: skip
 _IMAGES = frozenset(("image", "image_url", "input_image"))
 _FILES = frozenset(("file", "input_file", "document", "input_audio", "audio", "video"))
 _CALL_IDS = ("toolCallId", "tool_call_id", "call_id", "callId", "id")
 _RESULT_IDS = ("toolCallId", "tool_call_id", "tool_use_id", "call_id", "callId")
-_ARGUMENTS = ("arguments", "input", "args", "parameters")
+_ARGUMENTS = ("arguments", "input", "args", "parameters", "action")
 _OUTPUTS = ("content", "output", "result", "text")
 
 
@@ -36,12 +38,12 @@ class ToolIds(NamedTuple):
 
 def event_blocks(event: dict[str, Any]) -> list[Block]:
     kind = as_text(event.get("type"))
-    if kind in CALLS and "content" not in event:
+    if kind in CALLS and event.get("content") is None:
         return [_call(event)]
     if is_result(event):
         return _result(event)
-    if kind == "reasoning" and "content" not in event and "text" not in event:
-        return _blocks(event.get("summary")) and [Block("reasoning", _joined(_blocks(event.get("summary"))))]
+    if kind == "reasoning" and event.get("content") is None and event.get("text") is None:
+        return [Block("reasoning", _joined(_blocks(event.get("summary"))))]
     content = event.get("content")
     blocks = _blocks(event.get("text") if content is None else content)
     for name in ("reasoning_content", "reasoning"):
@@ -140,7 +142,8 @@ def _call(fields: dict[str, Any]) -> Block:
     fields = function or fields
     arguments = next((fields[name] for name in _ARGUMENTS if name in fields), "")
     text = arguments if isinstance(arguments, str) else compact_json(arguments)
-    return Block("tool-call", text, as_text(fields.get("name")) or as_text(fields.get("toolName")))
+    names = (fields.get("name"), fields.get("toolName"), fields.get("type"))
+    return Block("tool-call", text, next((as_text(name) for name in names if as_text(name)), ""))
 
 
 def _result(fields: dict[str, Any]) -> list[Block]:

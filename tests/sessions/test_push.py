@@ -1,9 +1,12 @@
 """Agents without logs push their events: what is kept, byte for byte, and what is refused."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from records.ids import workspace_key
 from records.models import Record
@@ -250,7 +253,7 @@ def test_reindex_gives_the_same_session_back(memex_home):
     assert push(turns(5)).duplicates == 20
 
 
-def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(settings):
+def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(settings, memex_home):
     settings.MEMEX_IDLE_ARCHIVE_HOURS = 24
     opened(SESSION, "l2")
     push(turns(1))
@@ -258,6 +261,8 @@ def test_a_whole_pass_neither_misses_nor_closes_a_pushed_session_that_goes_on(se
     archive_run()
     assert Record.objects.count() == 1
     assert Source.objects.get().missing_since is None
+    for path in memex_home.glob("sessions/*/*/*.zst"):
+        os.utime(path, (1, 1))
     Source.objects.update(mtime_ns=1)
     AgentSession.objects.update(last_event_at=1)
     assert archive_run().closing == 1
@@ -327,6 +332,7 @@ def test_a_forgotten_session_cannot_be_pushed_back(memex_home):
     archive_run()
     assert not Event.objects.exists()
     assert not Record.objects.exists()
+    assert not Source.objects.exists()
     forget_undo(bundle, actor="owner")
     assert push(turns(3)).stored == 4
     assert compact("c1", []).state == "already"
@@ -347,6 +353,15 @@ def test_a_session_that_is_read_from_a_log_is_not_pushed_to(agent_home):
     assert session_surface(name).messages
 
 
+def test_nor_when_its_log_is_gone(agent_home):
+    write_log(agent_home, 1)
+    archive_run(level="l3")
+    Source.objects.all().delete()
+    session_open(session_id(1), "claude-code")
+    with pytest.raises(PushConflict, match="a log that is gone"):
+        push(turn(0), session_id(1))
+
+
 def test_a_log_of_a_session_that_is_pushed_is_left_alone(agent_home):
     name = session_id(1)
     session_open(name, "claude-code", cwd="/home/dev/demo")
@@ -355,6 +370,19 @@ def test_a_log_of_a_session_that_is_pushed_is_left_alone(agent_home):
     write_log(agent_home, 1)
     assert archive_run().events == 0
     assert [read.raw for read in events_read(session_get(name), 0, 0)] == [json.dumps(turn(0)[0]).encode()]
+
+
+def test_an_agent_with_logs_may_open_its_session_before_the_log_is_found(agent_home):
+    name = session_id(1)
+    session_open(name, "claude-code", cwd="/home/dev/demo", title="x")
+    level_enable(name, "l3")
+    session_open(name, "claude-code", cwd="/home/dev/demo", title="x")
+    assert session_surface(name).messages == []
+    log = write_log(agent_home, 1)
+    assert archive_run().archived == 2
+    assert session_open(name, "claude-code").log == str(log)
+    with pytest.raises(PushConflict, match=str(log)):
+        push(turn(0), name)
 
 
 def test_a_sub_agent_that_is_pushed_uses_its_parent_s_levels_and_pool():
@@ -411,3 +439,57 @@ def test_a_row_that_lacks_its_end_alone_is_whole():
     lose_all_rows()
     call_command("reindex", verbosity=0)
     assert list(Event.objects.order_by("seq").values_list("uid", flat=True)) == ids(turns(2))
+
+
+def test_ids_and_texts_that_no_database_takes_cost_nothing():
+    opened(SESSION, "l2")
+    push(turn(0))
+    done = compact("c1", ["u0", "\ud800", "a\0b", "x" * 300], "half a \ud800 character")
+    assert (done.state, len(done.missing)) == ("archived", 3)
+    assert session_surface(SESSION).messages[0].content == "half a \ud800 character"
+
+
+def test_who_pushes_the_same_at_once_pushes_it_once():
+    opened(SESSION, "l2")
+    events = turns(5)
+
+    def work(_: int) -> int:
+        try:
+            return push(events).stored
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        stored = list(pool.map(work, range(8)))
+    assert sum(stored) == len(events) == Event.objects.count()
+
+
+def test_a_session_that_is_damaged_does_not_keep_others_from_being_read(memex_home):
+    for name in ("first", "second"):
+        opened(name, "l2")
+        push(turn(0), name)
+        session = session_get(name)
+        with MirrorWriter(session_folder(session.workspace_key, name)) as writer:
+            writer.append(writer.length, json.dumps(turn(1)[0]).encode() + b"\n")
+    (segment,) = memex_home.glob("sessions/*/first/*.zst")
+    data = bytearray(segment.read_bytes())
+    data[-6] ^= 255
+    segment.write_bytes(data)
+    result = archive_run()
+    assert (result.events, result.warnings) == (1, 1)
+
+
+def test_pages_show_a_pushed_session(owner):
+    opened(SESSION, "l3", title="Harbour work")
+    push(turns(3))
+    done = compact("c1", ids(turns(2)))
+    for address in (
+        "/",
+        "/sessions/",
+        f"/sessions/{SESSION}/",
+        "/workspaces/",
+        f"/records/{done.record_id}/",
+    ):
+        page = owner.get(address, follow=True)
+        assert page.status_code == 200, address
+    assert "Step 2 of the harbour" in owner.get(f"/sessions/{SESSION}/", follow=True).content.decode()
