@@ -25,6 +25,7 @@ PURE = [
     "records/search/grep_pattern.py",
     "records/search/grep_rg.py",
     "records/search/grep_scan.py",
+    "memex_site/hook_client.py",
     "sessions_app/machine_text.py",
     "sessions_app/lost.py",
     "sessions_app/card.py",
