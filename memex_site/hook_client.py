@@ -65,9 +65,9 @@ def _read(path: str) -> bytes:
 def _port(address: bytes) -> int:
     """From `{"pid": …, "port": …}`. Nothing if that process is gone: the token is for no other program that
     may listen on its port now."""
-    try:
+    try:  # noqa: SIM105  # contextlib would be one module more
         posix.kill(_number(address, b'"pid"'), 0)
-    except PermissionError:  # noqa: SIM105  # contextlib would be one module more
+    except PermissionError:
         pass
     return _number(address, b'"port"')
 

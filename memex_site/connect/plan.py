@@ -1,0 +1,154 @@
+"""What connecting changes in an agent's settings, before anything is changed. Pure but for the paths."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from .errors import EditRefused
+
+BOM = "\ufeff"
+# Settings are small; an agent's state file may hold a history.
+FILE_BYTES = 32 * 2**20
+SERVER_NAME = "memex"
+# Where a token for hooks and MCP over HTTP is read from. Not MEMEX_…: those are Memex's own settings.
+TOKEN_VARIABLE = "MX_TOKEN"  # noqa: S105  # a name, no token
+HOOK_SECONDS = 3
+HOOK_FILE = "memex_site/hook_client.py"
+
+
+class Wired(StrEnum):
+    YES = "yes"
+    # Ours, but with other paths or settings than this Memex would write.
+    OTHERWISE = "otherwise"
+    NO = "no"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """How an agent starts this Memex, in absolute paths. `port`: for what goes over HTTP."""
+
+    python: str
+    hook_client: str
+    manage: str
+    home: str
+    port: int
+
+    def hook_command(self, agent: str, event: str) -> list[str]:
+        return [self.python, "-I", "-S", self.hook_client, agent, event, self.home]
+
+    def mcp_arguments(self, agent: str) -> list[str]:
+        return [self.manage, "mcp", "--agent", agent]
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A settings file, and how its text is edited. `connect`: text -> (text with ours, trace), given a text
+    without ours; `disconnect`: (text, trace or None) -> text without ours; `wired`: text -> whether what
+    `connect` writes is there, by "hooks" and "mcp"; `notes`: what a person should know of this text. All raise EditRefused."""
+
+    path: Path
+    connect: Callable[[str], tuple[str, dict[str, Any]]]
+    disconnect: Callable[[str, dict[str, Any] | None], str]
+    wired: Callable[[str], dict[str, Wired]]
+    notes: Callable[[str], list[str]] = lambda _: []
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """`before`, `after`: bytes, None = no such file. `record`: what undoing needs to know, as JSON."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    record: dict[str, Any] | None = None
+
+    @property
+    def is_change(self) -> bool:
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """Unified; ends of lines that a terminal doesn't show are left out."""
+        lines = difflib.unified_diff(
+            _lines(self.before),
+            _lines(self.after),
+            str(self.path) if self.before is not None else "/dev/null",
+            str(self.path) if self.after is not None else "/dev/null",
+            lineterm="",
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Plan:
+    agent: str
+    is_undo: bool
+    edits: list[FileEdit] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[FileEdit]:
+        return [edit for edit in self.edits if edit.is_change]
+
+
+def connecting(target: Target, before: bytes | None, record: dict[str, Any] | None) -> FileEdit:
+    """`record`: of an earlier connecting of this file, if there was one. What is ours in the file is written
+    anew unless it is as it should be. Raises EditRefused, naming the file."""
+    with_bom, text = _text(target.path, before)
+    try:
+        if text and set(target.wired(text).values()) == {Wired.YES}:
+            return FileEdit(target.path, before, before, record)
+        clean = target.disconnect(text, record and record["trace"])
+        after, trace = target.connect(clean)
+    except EditRefused as error:
+        raise EditRefused(f"{target.path}: {error}") from error
+    was_absent = before is None or bool(record and record["absent"] and not clean.strip())
+    return FileEdit(target.path, before, (with_bom + after).encode(), {"absent": was_absent, "trace": trace})
+
+
+def disconnecting(target: Target, before: bytes | None, record: dict[str, Any] | None) -> FileEdit:
+    with_bom, text = _text(target.path, before)
+    if before is None or not text.strip():
+        return FileEdit(target.path, before, before)
+    try:
+        after = target.disconnect(text, record and record["trace"])
+    except EditRefused as error:
+        raise EditRefused(f"{target.path}: {error}") from error
+    if after == text:
+        return FileEdit(target.path, before, before)
+    if record and record["absent"] and not after.strip():
+        return FileEdit(target.path, before, None)
+    return FileEdit(target.path, before, (with_bom + after).encode())
+
+
+def wired(target: Target, content: bytes | None) -> dict[str, Wired]:
+    """Raises EditRefused for a file that can't be read."""
+    return target.wired(_text(target.path, content)[1])
+
+
+def notes(target: Target, content: bytes | None) -> list[str]:
+    return target.notes(_text(target.path, content)[1])
+
+
+def _text(path: Path, content: bytes | None) -> tuple[str, str]:
+    """A byte order mark, and what follows."""
+    if content is None:
+        return "", ""
+    if len(content) > FILE_BYTES:
+        raise EditRefused(f"{path}: larger than {FILE_BYTES // 2**20} MB")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise EditRefused(f"{path}: line {line}, column {column}: not UTF-8") from error
+    return (BOM, text[1:]) if text.startswith(BOM) else ("", text)
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode("utf-8", "replace").splitlines()
