@@ -1,6 +1,7 @@
 """What connecting changes in an agent's settings, before anything is changed. Pure but for the paths."""
 
 import difflib
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ SERVER_NAME = "memex"
 # Where a token for hooks and MCP over HTTP is read from. Not MEMEX_…: those are Memex's own settings.
 TOKEN_VARIABLE = "MX_TOKEN"  # noqa: S105  # a name, no token
 HOOK_SECONDS = 3
+LINE_HEAD, LINE_TAIL = 100, 4000
 HOOK_FILE = "memex_site/hook_client.py"
 
 
@@ -73,7 +75,8 @@ class FileEdit:
         return self.before != self.after
 
     def diff(self) -> str:
-        """Unified; ends of lines that a terminal doesn't show are left out."""
+        """Unified. A line of thousands of characters, as a file written by a program may be, is cut: what is
+        ours stands near its end."""
         lines = difflib.unified_diff(
             _lines(self.before),
             _lines(self.after),
@@ -86,14 +89,30 @@ class FileEdit:
 
 @dataclass(frozen=True)
 class Plan:
+    """`token`: whether the agent's token will be made, or with `is_undo` revoked."""
+
     agent: str
     is_undo: bool
+    token: bool
     edits: list[FileEdit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> list[FileEdit]:
         return [edit for edit in self.edits if edit.is_change]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.token and not self.changes
+
+    @property
+    def digest(self) -> str:
+        """Stands for exactly these changes: what was looked at is what is done."""
+        said = hashlib.sha256(f"{self.agent} {self.is_undo}".encode())
+        for edit in self.changes:
+            for content in (str(edit.path).encode("utf-8", "surrogateescape"), edit.before, edit.after):
+                said.update(b"-" if content is None else hashlib.sha256(content).digest())
+        return said.hexdigest()
 
 
 def connecting(target: Target, before: bytes | None, record: dict[str, Any] | None) -> FileEdit:
@@ -151,4 +170,10 @@ def _text(path: Path, content: bytes | None) -> tuple[str, str]:
 
 
 def _lines(content: bytes | None) -> list[str]:
-    return (content or b"").decode("utf-8", "replace").splitlines()
+    text = (content or b"").decode("utf-8", "replace").removesuffix("\n")
+    return [_shown(line.removesuffix("\r")) for line in text.split("\n")] if content else []
+
+
+def _shown(line: str) -> str:
+    left_out = len(line) - LINE_HEAD - LINE_TAIL
+    return line if left_out <= 0 else f"{line[:LINE_HEAD]} … ({left_out} characters) … {line[-LINE_TAIL:]}"
