@@ -1,8 +1,12 @@
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from .models import SigninLink
+from records.admin import ReadOnlyAdmin
+
+from . import tokens
+from .models import AgentToken, SigninLink
 
 admin.site.site_header = admin.site.site_title = "Memex"
 admin.site.index_title = "Everything that is stored"
@@ -22,3 +26,20 @@ class SigninLinkAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not subscr
 
     def has_change_permission(self, request: HttpRequest, obj: SigninLink | None = None) -> bool:
         return False
+
+
+@admin.register(AgentToken)
+class AgentTokenAdmin(ReadOnlyAdmin):
+    """Made on the Connect page or by a command, which show a token once."""
+
+    list_display = ("name", "agent", "rights", "workspaces", "created_at", "last_used_at", "revoked_at")
+    list_filter = ("agent",)
+    search_fields = ("name", "agent")
+    ordering = ("revoked_at", "-created_at")
+    exclude = ("token_hash",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke", permissions=["view"])
+    def revoke(self, request: HttpRequest, rows: QuerySet[AgentToken]) -> None:
+        revoked = [row.name for row in rows if row.revoked_at is None and tokens.token_revoke(row.name)]
+        messages.success(request, f"Revoked: {len(revoked)} tokens.")

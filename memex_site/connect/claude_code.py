@@ -88,7 +88,11 @@ def is_ours(handler: Any) -> bool:
 
 
 def _trace(data: dict[str, Any] | None) -> Trace | None:
-    return None if data is None else Trace.from_json(data)
+    """What can't be read counts as not known."""
+    try:
+        return None if data is None else Trace.from_json(data)
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
 def _connect_hooks(text: str, groups: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:

@@ -108,7 +108,7 @@ def _disconnect(text: str, trace: dict[str, Any] | None) -> str:
             f"{HOOK_FILE}, and {SERVERS}.{SERVER_NAME}"
         )
     was_last = bool(cut) and max(table.end for table in cut) == len(text)
-    if trace and trace["unterminated"] and was_last:
+    if trace and trace.get("unterminated") and was_last:
         after = after.removesuffix("\n").removesuffix("\r")
     return after
 

@@ -41,7 +41,10 @@ def edit_records(agent: str) -> dict[str, dict[str, Any]]:
     """What undoing needs to know, by the path of the file; what can't be read counts as not known."""
     try:
         found = json.loads(_records_path(agent).read_bytes())
-        return {path: record for path, record in found.items() if record["trace"] is not None}
+        return {
+            path: {"absent": record["absent"] is True, "trace": dict(record["trace"])}
+            for path, record in found.items()
+        }
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
 

@@ -2,7 +2,8 @@
 
 import difflib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -74,6 +75,12 @@ class FileEdit:
     def is_change(self) -> bool:
         return self.before != self.after
 
+    @property
+    def diff_lines(self) -> list[tuple[str, str]]:
+        """Each line of `diff` with what it is: added, removed, place or same."""
+        kinds = {"+": "added", "-": "removed", "@": "place"}
+        return [(kinds.get(line[:1], "same"), line) for line in self.diff().split("\n")[2:]]
+
     def diff(self) -> str:
         """Unified. A line of thousands of characters, as a file written by a program may be, is cut: what is
         ours stands near its end."""
@@ -119,13 +126,11 @@ def connecting(target: Target, before: bytes | None, record: dict[str, Any] | No
     """`record`: of an earlier connecting of this file, if there was one. What is ours in the file is written
     anew unless it is as it should be. Raises EditRefused, naming the file."""
     with_bom, text = _text(target.path, before)
-    try:
+    with _named(target):
         if text and set(target.wired(text).values()) == {Wired.YES}:
             return FileEdit(target.path, before, before, record)
         clean = target.disconnect(text, record and record["trace"])
         after, trace = target.connect(clean)
-    except EditRefused as error:
-        raise EditRefused(f"{target.path}: {error}") from error
     was_absent = before is None or bool(record and record["absent"] and not clean.strip())
     return FileEdit(target.path, before, (with_bom + after).encode(), {"absent": was_absent, "trace": trace})
 
@@ -134,10 +139,8 @@ def disconnecting(target: Target, before: bytes | None, record: dict[str, Any] |
     with_bom, text = _text(target.path, before)
     if before is None or not text.strip():
         return FileEdit(target.path, before, before)
-    try:
+    with _named(target):
         after = target.disconnect(text, record and record["trace"])
-    except EditRefused as error:
-        raise EditRefused(f"{target.path}: {error}") from error
     if after == text:
         return FileEdit(target.path, before, before)
     if record and record["absent"] and not after.strip():
@@ -147,11 +150,24 @@ def disconnecting(target: Target, before: bytes | None, record: dict[str, Any] |
 
 def wired(target: Target, content: bytes | None) -> dict[str, Wired]:
     """Raises EditRefused for a file that can't be read."""
-    return target.wired(_text(target.path, content)[1])
+    text = _text(target.path, content)[1]
+    with _named(target):
+        return target.wired(text)
 
 
 def notes(target: Target, content: bytes | None) -> list[str]:
-    return target.notes(_text(target.path, content)[1])
+    text = _text(target.path, content)[1]
+    with _named(target):
+        return target.notes(text)
+
+
+@contextmanager
+def _named(target: Target) -> Iterator[None]:
+    """A refusal says which file it is about."""
+    try:
+        yield
+    except EditRefused as error:
+        raise EditRefused(f"{target.path}: {error}") from error
 
 
 def _text(path: Path, content: bytes | None) -> tuple[str, str]:

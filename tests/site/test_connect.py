@@ -234,11 +234,13 @@ def test_a_token_that_is_gone_or_revoked_is_made_anew(agents):
     assert AgentToken.objects.filter(name="codex", revoked_at=None).count() == 1
 
 
-def test_undoing_works_without_what_was_noted(agents, memex_home):
+@pytest.mark.parametrize("damage", ["{", "[]", '{"PATH": {"absent": 1, "trace": {"made": 3}}}'])
+def test_undoing_works_without_what_was_noted(agents, memex_home, damage):
     run("codex", "--yes")
     run("claude-code", "--yes")
     for agent in ("codex", "claude-code"):
-        (memex_home / "agents" / f"{agent}.json").write_text("{")
+        noted = memex_home / "agents" / f"{agent}.json"
+        noted.write_text(damage.replace("PATH", next(iter(json.loads(noted.read_text())))))
         run(agent, "--undo", "--yes")
     assert (agents / "codex" / "config.toml").read_bytes() == CONFIG + b"\n"
     assert (agents / "claude-code" / "settings.json").read_bytes() == SETTINGS
