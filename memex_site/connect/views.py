@@ -51,7 +51,7 @@ def token_create(request: HttpRequest) -> HttpResponse:
         new = tokens.token_create(name, rights=rights, folders=_folders(folders), agent=agent)
     except tokens.TokenRefused as error:
         given = {"name": name, "agent": agent, "rights": rights, "folders": folders, "problem": str(error)}
-        return _page(request, given, status=422)
+        return _page(request, given)
     return render(request, "connect/token.html", {"new": new, "section": "connect"})
 
 
@@ -65,7 +65,7 @@ def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("connect")
 
 
-def _page(request: HttpRequest, given: dict[str, Any], status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
     values = {
         "cards": agent_cards(_port(request)),
         "tokens": tokens_listed(),
@@ -74,7 +74,7 @@ def _page(request: HttpRequest, given: dict[str, Any], status: int = 200) -> Htt
         "agents": AGENTS,
         "section": "connect",
     }
-    return render(request, "connect/connect.html", values, status=status)
+    return render(request, "connect/connect.html", values)
 
 
 def _folders(text: str) -> list[str]:

@@ -55,7 +55,7 @@ def test_a_token_is_made_shown_once_and_revoked(owner_page: Page, server):
     assert re.fullmatch(r"mx_[\w-]{40,}", token)
     assert token not in owner_page.url
     owner_page.get_by_role("link", name="Back to Connect").click()
-    row = owner_page.get_by_role("row", name=re.compile("ci"))
+    row = owner_page.get_by_role("row", name=re.compile("^ci "))
     expect(row).to_contain_text("/home/dev/demo")
     expect(owner_page.get_by_text(token)).to_have_count(0)
     row.get_by_role("button", name="Revoke ci").click()
