@@ -1,10 +1,12 @@
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from records.admin import ReadOnlyAdmin
 
-from .models import IdempotencyKey, SigninLink
+from . import tokens
+from .models import AgentToken, IdempotencyKey, SigninLink
 
 admin.site.site_header = admin.site.site_title = "Memex"
 admin.site.index_title = "Everything that is stored"
@@ -33,3 +35,20 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     list_display = ("key", "token_id", "created_at")
     search_fields = ("key",)
     exclude = ("answer",)
+
+
+@admin.register(AgentToken)
+class AgentTokenAdmin(ReadOnlyAdmin):
+    """Made on the Connect page or by a command, which show a token once."""
+
+    list_display = ("name", "agent", "rights", "workspaces", "created_at", "last_used_at", "revoked_at")
+    list_filter = ("agent",)
+    search_fields = ("name", "agent")
+    ordering = ("revoked_at", "-created_at")
+    exclude = ("token_hash",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke", permissions=["view"])
+    def revoke(self, request: HttpRequest, rows: QuerySet[AgentToken]) -> None:
+        revoked = [row.name for row in rows if row.revoked_at is None and tokens.token_revoke(row.name)]
+        messages.success(request, f"Revoked: {len(revoked)} tokens.")

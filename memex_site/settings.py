@@ -142,6 +142,8 @@ AGENT_HOMES = {
     "codex": env.agent_home("CODEX_HOME", "~/.codex"),
     "dsh": env.agent_home("DSH_HOME", "~/.dsh"),
 }
+# Claude Code keeps its user's MCP servers here: beside its folder, unless that is named.
+CLAUDE_STATE_FILE = env.agent_home("CLAUDE_CONFIG_DIR", "~") / ".claude.json"
 
 # Only this machine: a page of another site that points a name of its own at 127.0.0.1 is refused.
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]

@@ -8,11 +8,16 @@ from django.views.generic import RedirectView
 
 from . import views
 from .api.api import api, hooks_api, not_found, open_to_agents
+from .connect import views as connect_views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("", include("sessions_app.urls")),
     path("records/", include("records.urls")),
+    path("connect/", connect_views.connect, name="connect"),
+    path("connect/tokens", connect_views.token_create, name="token_create"),
+    path("connect/tokens/<int:pk>/revoke", connect_views.token_revoke, name="token_revoke"),
+    path("connect/agents/<str:agent>", connect_views.agent_change, name="agent_change"),
     path("signin/", views.signin_page, name="signin"),
     path("signin/<str:token>", views.signin_confirm, name="signin_confirm"),
     path("signout/", views.signout, name="signout"),

@@ -7,8 +7,9 @@ from records.home import ensure_home
 
 @pytest.fixture(autouse=True)
 def _never_the_real_home(settings, tmp_path) -> None:
-    """No test can reach the store of whoever runs it."""
+    """No test can reach the store of whoever runs it, nor a file of their agents that is written."""
     settings.MEMEX_HOME = tmp_path / "home"
+    settings.CLAUDE_STATE_FILE = tmp_path / ".claude.json"
 
 
 @pytest.fixture

@@ -200,7 +200,7 @@ def test_archived_text_stays_text(owner_page: Page, server):
     assert dialogs == []
 
 
-PAGES = ["/", "/sessions/", "/sessions/?show=off", "/workspaces/", "/trash/", "/health/"]
+PAGES = ["/", "/sessions/", "/sessions/?show=off", "/workspaces/", "/connect/", "/trash/", "/health/"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,0 +1,1 @@
+"""What connects an agent to Memex: its settings edited, shown, and put back as they were."""
