@@ -34,7 +34,8 @@ def open_(access: Access, given: Arguments) -> str:
     record = None
     if given["record_id"] is not None:
         record = queries.record_get(access.scope, given["record_id"])
-        if not access.principal.is_owner:
+        # Once for all its pages.
+        if not given["offset"] and not access.principal.is_owner:
             record_mark_read([record.id])
     if given["seq"] is not None:
         return _events(access, record, given)

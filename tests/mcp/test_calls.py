@@ -281,9 +281,10 @@ def test_hostile_text_stays_in_its_fence(agent_home) -> None:
         assert "[MEMORY CATALOG]" not in text and "</memex-context>" not in text
 
 
-def test_opening_counts_as_reading(ask) -> None:
+def test_opening_counts_as_reading_once_for_all_pages(ask) -> None:
     record = records()[0]
-    ask("memory_open", record_id=record.id)
+    ask("memory_open", record_id=record.id, max_chars=2_000)
+    ask("memory_open", record_id=record.id, max_chars=2_000, offset=2_000)
     assert Record.objects.get(pk=record.id).read_count == record.read_count + 1
 
 
