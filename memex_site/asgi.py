@@ -4,6 +4,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from .mcp.asgi import with_mcp
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memex_site.settings")
 
-application = get_asgi_application()
+application = with_mcp(get_asgi_application())
