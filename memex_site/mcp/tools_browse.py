@@ -17,11 +17,19 @@ from .rendering import DATA, day, fenced_parts, line
 from .tool import PAGE, Arguments, Tool, reach
 
 _SUMMARY = 160
+# A summary that begins with the title says all that it does.
+_ALIKE = 60
 _CARDS = 20
+# The step of a path that takes a workspace's key, which is for people.
+_ELSEWHERE = "workspace"
 _BUDGET_MAX = 20_000
 
 
 def nav(access: Access, given: Arguments) -> str:
+    if _ELSEWHERE in given["path"].strip("/").split("/")[::2]:
+        raise BadCall(
+            "What memory_nav shows is of this workspace, and joined ones: leave workspace out of the path."
+        )
     try:
         found = reading.nav(
             access, given["path"], limit=given["limit"], offset=given["offset"], sort=given["sort"]
@@ -37,15 +45,18 @@ def nav(access: Access, given: Arguments) -> str:
         foot.append(f"The rest: offset={found['offset'] + len(entries)}.")
     if found["isPartial"]:
         foot.append("Only the newest records were counted.")
-    if found["steps"]:
+    if steps := [step for step in found["steps"] if step != _ELSEWHERE]:
         prefix = f"{given['path'].strip('/')}/" if given["path"].strip("/") else ""
-        foot.append(f"Further: {', '.join(prefix + step for step in found['steps'])}.")
+        foot.append(f"Further: {', '.join(prefix + step for step in steps)}.")
     return page_of(given, DATA, [_entry(entry) for entry in entries], " ".join(foot))
 
 
 def _entry(entry: dict[str, Any]) -> str:
     place = entry["path"] if entry["path"] == entry["id"] else f"path={entry['path']}"
-    parts = (place, entry["type"], line(entry["title"]), line(entry["summary"], _SUMMARY), day(entry["time"]))
+    title, summary = line(entry["title"]), line(entry["summary"], _SUMMARY)
+    if summary[:_ALIKE] == title[:_ALIKE]:
+        title = ""
+    parts = (place, entry["type"], title, summary, day(entry["time"]))
     return "- " + " · ".join(filter(None, parts))
 
 

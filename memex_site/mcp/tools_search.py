@@ -107,7 +107,8 @@ def _why_cut(why: str) -> str:
 def _blocks_of(hits: list[dict[str, Any]]) -> list[str]:
     """One record's lines."""
     first = hits[0]
-    where = f"seq={first['seq']}" if first["seq"] is not None else f"line={first['line']}"
+    event = next((hit["seq"] for hit in hits if hit["seq"] is not None), None)
+    where = f"seq={event}" if event is not None else f"line={first['line']}"
     head = f"{first['recordId']} · {line(first['title'])}{' [cold]' if first['cold'] else ''}"
     head += f" · memory_open record_id={first['recordId']} {where}"
     parts = fenced_parts("\n".join(_lines_of(hits)), settings.MEMEX_MAX_INLINE_CHARS // 3)

@@ -160,7 +160,9 @@ def test_browsing(ask) -> None:
     first = ask("memory_nav", path="kind/episode", limit=1)
     assert "1–1 of 2. The rest: offset=1." in first
     assert "2–2 of 2." in ask("memory_nav", path="kind/episode", limit=1, offset=1)
+    assert "Further: kind, topic, where, tools, source." in ask("memory_nav")
     assert "nowhere" in refused(ask, "memory_nav", path="nowhere/x")
+    assert "leave workspace out" in refused(ask, "memory_nav", path="kind/episode/workspace")
 
 
 def test_a_reading_pack(ask) -> None:
