@@ -12,11 +12,12 @@ django = get_asgi_application()
 from django.conf import settings  # noqa: E402
 
 from .gate import Gate  # noqa: E402
+from .mcp.asgi import mcp_app  # noqa: E402
 from .polls import PollCache  # noqa: E402
 
 application = Gate(
     django,
-    mcp=django,
+    mcp=mcp_app,
     hosts=settings.ALLOWED_HOSTS,
     polls=PollCache(
         settings.MEMEX_HOME / "index.db",

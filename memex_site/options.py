@@ -59,8 +59,9 @@ class OptionTable:
         self._declare(name, "folder", default, "a folder outside the program's own", meaning)
         return env.env_path(name.upper(), default)
 
-    def refuse_unknown(self) -> None:
-        env.refuse_unknown(option.variable for option in self.options)
+    def refuse_unknown(self, *others: str) -> None:
+        """`others`: variables of ours that are no settings."""
+        env.refuse_unknown([*(option.variable for option in self.options), *others])
 
     def _declare(self, name: str, kind: str, default: str, allowed: str, meaning: str) -> None:
         self.options.append(Option(name=name, type=kind, default=default, allowed=allowed, meaning=meaning))

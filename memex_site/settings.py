@@ -127,7 +127,8 @@ MEMEX_CAPTURE_LEVEL = options.choice(
     "Where evicted events go: to the deepest level that is on, or to L2.",
     choices=("deepest", "l2"),
 )
-options.refuse_unknown()
+# An agent that is given its token this way hands it on to whatever it starts.
+options.refuse_unknown("MEMEX_TOKEN")
 MEMEX_OPTIONS = tuple(options.options)
 
 home.refuse_inside(MEMEX_HOME, BASE_DIR)

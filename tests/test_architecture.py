@@ -154,6 +154,24 @@ def test_lower_layers_do_not_know_the_outer_ones(path):
     assert outer == []
 
 
+def test_no_tool_of_mcp_is_run_by_its_sdk():
+    """The SDK's decorating server runs a tool that is no coroutine in a thread that keeps the process from
+    ending. Ours hands coroutines to the other one, and works in threads of its own."""
+    using = {name_of(path): importing(path, "mcp") for path in sources("memex_site")}
+    wrong = {"mcp", "mcp.server.mcpserver", "mcp.server.fastmcp"}
+    assert {name: found for name, found in using.items() if wrong & set(found)} == {}
+    module = ast.parse((ROOT / "memex_site/mcp/server.py").read_text(encoding="utf-8"))
+    coroutines = {node.name for node in ast.walk(module) if isinstance(node, ast.AsyncFunctionDef)}
+    [server] = [
+        node for node in ast.walk(module) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Server"
+    ]
+    handlers = {
+        each.arg: ast.unparse(each.value) for each in server.keywords if str(each.arg).startswith("on_")
+    }
+    assert "on_call_tool" in handlers
+    assert set(handlers.values()) <= coroutines
+
+
 def test_the_top_level_is_what_it_should_be():
     ignored = {line.strip("/ ") for line in (ROOT / ".gitignore").read_text().splitlines()}
     present = {path.name for path in ROOT.iterdir()} - ignored
