@@ -84,18 +84,3 @@ def test_who_is_not_let_in_does_not_start_it(memex_home) -> None:
         assert asyncio.get_running_loop() not in asgi._hosts
 
     asyncio.run(run())
-
-
-def test_everything_else_goes_to_the_application() -> None:
-    seen = []
-
-    async def application(scope, receive, send):
-        seen.append(scope["path"])
-
-    async def run():
-        routed = asgi.with_mcp(application)
-        for kind, path in (("http", "/"), ("http", "/mcpx"), ("http", "/mcp/x"), ("websocket", "/mcp")):
-            await routed({"type": kind, "path": path, "method": "GET"}, None, None)
-
-    asyncio.run(run())
-    assert seen == ["/", "/mcpx", "/mcp/x", "/mcp"]
