@@ -33,14 +33,14 @@ def targets(home: Path, state_file: Path, installation: Installation, *, http: b
         Target(
             home / "settings.json",
             lambda text: _connect_hooks(text, groups),
-            lambda text, trace: jsonedit.remove(text, _our_hook, _trace(trace)),
+            lambda text, trace: jsonedit.remove(text, _our_hook, _trace(trace), "hooks"),
             lambda text: {"hooks": _wired_hooks(text, groups)},
             _notes,
         ),
         Target(
             state_file,
             lambda text: _connect_server(text, server),
-            lambda text, trace: jsonedit.remove(text, _our_server, _trace(trace)),
+            lambda text, trace: jsonedit.remove(text, _our_server, _trace(trace), "mcpServers"),
             lambda text: {"mcp": _wired_server(text, server)},
         ),
     ]
@@ -135,7 +135,7 @@ def _children(node: Node | None, opening: str) -> list[Child]:
 
 def _wired_hooks(text: str, groups: dict[str, dict[str, Any]]) -> Wired:
     found: list[tuple[str, Any]] = []
-    for event in _children(jsonedit.find(text, scan(text), ("hooks",)), "{"):
+    for event in _children(jsonedit.find(text, scan(text, "hooks"), ("hooks",)), "{"):
         for child in _children(event.node, "["):
             group = value_of(text, child.node)
             handlers = group.get("hooks") if isinstance(group, dict) else None
@@ -151,14 +151,14 @@ def _event(pair: tuple[str, Any]) -> str:
 
 
 def _wired_server(text: str, server: dict[str, Any]) -> Wired:
-    found = jsonedit.find(text, scan(text), ("mcpServers", SERVER_NAME))
+    found = jsonedit.find(text, scan(text, "mcpServers"), ("mcpServers", SERVER_NAME))
     if found is None:
         return Wired.NO
     return Wired.YES if value_of(text, found) == server else Wired.OTHERWISE
 
 
 def _notes(text: str) -> list[str]:
-    switch = jsonedit.find(text, scan(text), ("disableAllHooks",))
+    switch = jsonedit.find(text, scan(text, "disableAllHooks"), ("disableAllHooks",))
     if switch is not None and value_of(text, switch) is True:
         return ["disableAllHooks is on in its settings: Claude Code runs no hooks until it is off."]
     return []

@@ -53,12 +53,13 @@ def find(text: str, root: Node | None, path: Path) -> Node | None:
 def append(text: str, path: Path, key: str | None, value: Any, trace: Trace) -> str:
     """`value` as the last member `key`, or with None as the last element, of the container at `path`, which
     is made if it isn't there. Raises EditRefused where something else stands."""
-    root = scan(text)
+    opened = path[0] if path else ""
+    root = scan(text, opened)
     if root is None:
         trace.whole = text
         newline = _newline(text)
         text += (newline if text.strip() and not text.endswith("\n") else "") + "{}" + newline
-        root = scan(text)
+        root = scan(text, opened)
     there = len(path)
     while (node := find(text, root, path[:there])) is None:
         there -= 1
@@ -98,12 +99,16 @@ def _append(text: str, node: Node, path: Path, key: str | None, value: Any, trac
 
 
 def remove(
-    text: str, find_one: Callable[[str, Node], tuple[Path, Node, Child] | None], trace: Trace | None
+    text: str,
+    find_one: Callable[[str, Node], tuple[Path, Node, Child] | None],
+    trace: Trace | None,
+    opened: str | None = None,
 ) -> str:
     """Takes out what `find_one` finds (the path of its container, the container, the child), again and again
-    until it finds nothing, and then the containers that were made for it and are empty."""
+    until it finds nothing, and then the containers that were made for it and are empty. `opened`: the one
+    member of the root in which it looks."""
     touched: set[Path] = set()
-    while (root := scan(text)) is not None and (found := find_one(text, root)) is not None:
+    while (root := scan(text, opened)) is not None and (found := find_one(text, root)) is not None:
         path, node, child = found
         text = _without(text, node, child)
         touched.add(path)
@@ -111,7 +116,7 @@ def remove(
         text = _tidied(text, path, trace)
     if not touched or trace is None or trace.whole is None:
         return text
-    if (root := scan(text)) is None or not _is_empty(text, root):
+    if (root := scan(text, "")) is None or not _is_empty(text, root):
         return text
     rest = text[: root.start] + text[root.end :]
     return trace.whole if rest.strip() == trace.whole.strip() else rest
@@ -119,7 +124,7 @@ def remove(
 
 def _tidied(text: str, path: Path, trace: Trace | None) -> str:
     """Puts the container at `path` back as it was if it is empty now; upwards, as far as that leads."""
-    root = scan(text)
+    root = scan(text, path[0] if path else "")
     node = find(text, root, path)
     if node is None or not _is_empty(text, node):
         return text

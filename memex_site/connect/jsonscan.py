@@ -18,14 +18,22 @@ _SCALAR = re.compile(r"(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?
 _CLOSING = {"{": "}", "[": "]"}
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
 @dataclass(slots=True)
 class Node:
-    """A value: text[start:end]. `opening` is its first character."""
+    """A value: text[start:end]. `opening` is its first character. `is_closed`: its children were not listed."""
 
     start: int
     end: int
     opening: str
     children: list["Child"] = field(default_factory=list)
+    is_closed: bool = False
 
     def child(self, key: str) -> "Node | None":
         return next((child.node for child in self.children if child.key == key), None)
@@ -43,8 +51,11 @@ class Child:
 
 @dataclass(slots=True)
 class Scanner:
+    """`opened`: of the root's members only these are looked into, None = all."""
+
     text: str
     at: int = 0
+    opened: str | None = None
 
     def gap(self) -> None:
         """Over white space and comments."""
@@ -93,7 +104,18 @@ class Scanner:
                 raise self.refused("a colon was expected")
             self.at += 1
             self.gap()
-        return Child(key, start, self.value(depth + 1))
+        is_passed_over = depth == 0 and self.opened is not None and key != self.opened
+        node = self._passed_over() if is_passed_over else None
+        return Child(key, start, node or self.value(depth + 1))
+
+    def _passed_over(self) -> Node | None:
+        """A value as the C decoder takes it, some ten times faster; None if that refuses it."""
+        start = self.at
+        try:
+            _, self.at = _DECODER.raw_decode(self.text, start)
+        except (ValueError, RecursionError):
+            return None
+        return Node(start, self.at, self.text[start], is_closed=True)
 
     def refused(self, what: str) -> EditRefused:
         before = self.text[: self.at]
@@ -101,9 +123,10 @@ class Scanner:
         return EditRefused(f"line {line}, column {column}: {what}")
 
 
-def scan(text: str) -> Node | None:
-    """The one value of `text`; None if there is none. Raises EditRefused with line and column."""
-    scanner = Scanner(text)
+def scan(text: str, opened: str | None = None) -> Node | None:
+    """The one value of `text`; None if there is none. `opened`: the one member of the root whose children are
+    wanted; an agent's file may hold megabytes beside it. Raises EditRefused with line and column."""
+    scanner = Scanner(text, opened=opened)
     scanner.gap()
     if scanner.at == len(text):
         return None
@@ -116,6 +139,8 @@ def scan(text: str) -> Node | None:
 
 def value_of(text: str, node: Node) -> Any:
     """What `node` says, of keys that are repeated the last."""
+    if node.is_closed:
+        return json.loads(text[node.start : node.end])
     if node.opening == "{":
         return {child.key: value_of(text, child.node) for child in node.children}
     if node.opening == "[":

@@ -3,7 +3,11 @@
 import io
 import json
 import os
+import re
+import socket
 import stat
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,8 @@ from memex_site.connect.errors import EditRefused
 from memex_site.connect.services import connect_plan, disconnect_plan, plan_apply, token_path
 from memex_site.models import AgentToken
 from memex_site.tokens import token_revoke, token_verify
+
+from .test_hook_client import ANSWER, PAYLOAD, announce, plain, request_of, serving
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("memex_home")]
 SETTINGS = b'{\n  // mine\n  "model": "opus",\n}\n'
@@ -256,13 +262,35 @@ def test_over_http_it_says_where_the_token_must_be(agents):
     assert (agents / "claude-code" / "settings.json").read_bytes() == SETTINGS
 
 
-def test_what_is_written_can_be_started(agents):
-    """The paths are those of this very program, so that the agent finds it from any folder."""
+def test_what_is_written_can_be_started(agents, memex_home, tmp_path):
+    """From any folder, as each agent starts it: by arguments, or through a shell."""
     run("claude-code", "--yes")
+    run("codex", "--yes")
     server = json.loads((agents / ".claude.json").read_text())["mcpServers"]["memex"]
     assert os.access(server["command"], os.X_OK)
     assert Path(server["args"][0]).is_file()
-    settings = (agents / "claude-code" / "settings.json").read_text()
-    start = settings.index('"args"')
-    arguments = json.loads(settings[settings.index("[", start) : settings.index("]", start) + 1])
-    assert Path(arguments[2]).is_file()
+    settings = json.loads(
+        (agents / "claude-code" / "settings.json").read_text().replace("// mine", "").replace("},\n}", "}}")
+    )
+    handler = settings["hooks"]["Stop"][0]["hooks"][0]
+    config = tomllib.loads((agents / "codex" / "config.toml").read_text())
+    asked: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        asked.append(request_of(connection))
+        connection.sendall(plain(ANSWER))
+
+    with serving(serve) as port:
+        announce(memex_home, port)
+        for command, shell in (
+            ([handler["command"], *handler["args"]], False),
+            (config["hooks"]["PreCompact"][0]["hooks"][0]["command"], True),
+        ):
+            said = subprocess.run(
+                command, shell=shell, input=PAYLOAD, capture_output=True, cwd="/", check=True
+            )
+            assert said.stdout == ANSWER
+    for agent, event, request in zip(("claude-code", "codex"), ("Stop", "PreCompact"), asked, strict=True):
+        assert request.startswith(f"POST /hooks/{agent}/{event} HTTP/1.1\r\n".encode())
+        token = re.search(rb"Bearer (\S+)\r\n", request)[1].decode()
+        assert token_verify(token).agent == agent

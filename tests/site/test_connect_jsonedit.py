@@ -118,6 +118,8 @@ def test_an_edit_taken_back_leaves_no_trace(text, places):
     # A run of the command later knows the trace from a file.
     trace = Trace.from_json(json.loads(json.dumps(trace.to_json())))
     assert remove(edited, ours, trace) == text
+    if {path[:1] for path, _ in places} == {("hooks",)}:
+        assert remove(edited, ours, trace, "hooks") == text
     without = remove(edited, ours, None)
     assert ours(without, scan(without)) is None
 
@@ -183,7 +185,10 @@ def test_lines_within_are_indented_as_the_file_is():
         ('{"a": 1}}', "line 1, column 9: the end"),
         ('{"a": "\n"}', "line 1, column 7: a value"),
         ('{"a": [1, 2}', "line 1, column 12: a comma"),
-        ('{"a": 01}', "line 1, column 7: a value"),
+        ('{"a": NaN}', "line 1, column 7: a value"),
+        ('{"b": [1, NaN]}', "line 1, column 11: a value"),
+        ('{"a": 01}', "line 1, column 8: a comma"),
+        ('{"hooks": 01}', "line 1, column 11: a value"),
         ("{,}", "line 1, column 2: a key"),
         ("{/* }", "line 1, column 2: a key"),
         ('{"a": 1', "line 1, column 8: a comma"),
