@@ -24,6 +24,8 @@ _BITS_MAX, _EVERYDAY = 10.0, 1.0
 _PARTS, _NAME, _ALIAS = 0.5, 0.6, 0.6
 # A text that holds little of a question says less than its share; of a long one nothing holds much.
 _POWER, _TOTAL_MAX, _NEARNESS = 1.5, 100.0, 1.0
+# One word in a sentence of everyday ones may be one more of them: no list has all.
+_ALONE = 0.1
 # In a larger store chance finds more.
 _RECORDS, _TENFOLD = 100, 0.5
 
@@ -62,6 +64,7 @@ class Relevance:
             worth[part] *= _PARTS
         self._worth = worth
         self._total = sum(worth.values()) + sum(sum(whole.values()) for whole in self._wholes.values())
+        self._is_sentence = " " in asked.verbatim.strip()
         self._by_chance = 1 + _TENFOLD * math.log10(max(_RECORDS, records) / _RECORDS)
 
     def _worth_of(self, term: str, held_by: int, records: int) -> float:
@@ -83,8 +86,15 @@ class Relevance:
         everyday = self._asked.everyday
         worth = sum(value for _, value in found)
         evidence = sum(value for term, value in found if term not in everyday)
+        if self._is_sentence and len(held_rare := {term for term, _ in found} - everyday) == 1:
+            evidence *= 1.0 if self._is_name(*held_rare) else _ALONE
         share = min(1.0, worth / min(_TOTAL_MAX, self._total))
         return evidence * math.pow(share, _POWER) * (1 + _NEARNESS * held.nearness) / self._by_chance
+
+    def _is_name(self, term: str) -> bool:
+        """Or a number, or Chinese: no plain word, which the everyday ones may lack."""
+        in_name = any(term in whole for whole in self._wholes.values())
+        return in_name or term in self._asked.names or not (term.isascii() and term.isalpha())
 
     def _found(self, held: Held) -> list[tuple[str, float]]:
         """(term, what finding it is worth); parts of a path or identifier once more when it stands there whole."""
