@@ -22,8 +22,8 @@ _WORD, _PAIR, _CHARACTER, _SEEN = 0.004, 0.006, 0.04, 100
 _BITS_MAX, _EVERYDAY = 10.0, 1.0
 # What the parts of a path or identifier are worth by themselves; the rest goes to the whole.
 _PARTS, _NAME, _ALIAS = 0.5, 0.6, 0.6
-# A text that holds little of a question says less than its share; of a long one nothing holds much.
-_POWER, _TOTAL_MAX, _NEARNESS = 1.5, 100.0, 1.0
+# A text that holds little of a question says less than its share.
+_POWER, _NEARNESS = 1.5, 1.0
 # One word in a sentence of everyday ones may be one more of them: no list has all.
 _ALONE = 0.1
 # In a larger store chance finds more.
@@ -88,7 +88,7 @@ class Relevance:
         evidence = sum(value for term, value in found if term not in everyday)
         if self._is_sentence and len(held_rare := {term for term, _ in found} - everyday) == 1:
             evidence *= 1.0 if self._is_name(*held_rare) else _ALONE
-        share = min(1.0, worth / min(_TOTAL_MAX, self._total))
+        share = min(1.0, worth / self._total)
         return evidence * math.pow(share, _POWER) * (1 + _NEARNESS * held.nearness) / self._by_chance
 
     def _is_name(self, term: str) -> bool:
