@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from .everyday import everyday_terms
 from .folding import fold_spaces
 from .stopwords import is_chinese_stop
 from .terms import Sort, Term, chunk_exact, chunk_terms
@@ -43,6 +44,12 @@ class Asked:
     aliases: Mapping[str, str] = field(default_factory=dict)
     # Of these, the words that only begin alike.
     similar: frozenset[str] = frozenset()
+    # Stop words, and what is said to agents whatever the subject is.
+    everyday: frozenset[str] = frozenset()
+    # Terms that are a whole identifier.
+    names: frozenset[str] = frozenset()
+    # The parts of each path, identifier and the like.
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_weights(
         self, weights: dict[str, float], aliases: Mapping[str, str], *, similar: bool = False
@@ -58,17 +65,27 @@ class Asked:
 def ask(text: str) -> Asked:
     text = text[:QUERY_MAX].encode("utf-8", "replace").decode().replace("\0", " ")
     chunks = text.split()
-    counts = Counter(term for chunk in chunks for term in chunk_terms(chunk))
+    counts: Counter[Term] = Counter()
+    parts: dict[str, tuple[str, ...]] = {}
+    for chunk in chunks:
+        terms = list(chunk_terms(chunk))
+        counts.update(terms)
+        if exact := next(iter(chunk_exact(chunk)), ""):
+            parts[exact] = tuple(dict.fromkeys(term.text for term in terms if term.sort != Sort.IDENTIFIER))
     quoted = tuple(fold_spaces(next(filter(None, found))) for found in _QUOTED.findall(text))
     exacts = dict.fromkeys(
         [*filter(None, quoted), *(exact for chunk in chunks for exact in chunk_exact(chunk))]
     )
     verbatim = fold_spaces(text)
+    weights = _weights(counts)
     return Asked(
-        _weights(counts),
+        weights,
         tuple(exacts)[:EXACTS_MAX],
         quoted,
         verbatim if len(verbatim) <= VERBATIM_MAX else "",
+        everyday=everyday_terms(text, weights) | {term.text for term in counts if term.is_stop},
+        names=frozenset(term.text for term in counts if term.sort == Sort.IDENTIFIER),
+        parts={exact: parts[exact] for exact in list(exacts)[:EXACTS_MAX] if exact in parts},
     )
 
 

@@ -11,6 +11,7 @@ from .cards import card_fields
 from .engine import Hit, Part, Statistics
 from .query import Asked
 from .reading import Texts
+from .relevance import Held
 from .results import Card, Reason, SearchHit
 from .scoring import ALL_HERE, ALL_TERMS, Look, Scorer, Spotter
 from .snippets import snippet
@@ -79,7 +80,7 @@ def ranked_hits(
     # What the card adds moves a record by few places.
     hits[: 2 * limit] = [_with_card(hit, scorer, now) for hit in hits[: 2 * limit]]
     hits.sort(key=_order)
-    answer = [_hit(hit, scorer) for hit in hits[:limit]]
+    answer = [_hit(hit, scorer, places[hit.card.number]) for hit in hits[:limit]]
     waiting = {number: score for number, score in fresh.items() if number not in places}
     return sorted([*answer, *_fresh_hits(asked, cards, waiting)], key=lambda hit: -hit.score)[:limit]
 
@@ -159,7 +160,7 @@ def _order(hit: _Scored) -> tuple[float, int, str]:
     return -hit.score, -hit.card.created_at, hit.card.id
 
 
-def _hit(scored: _Scored, scorer: Scorer) -> SearchHit:
+def _hit(scored: _Scored, scorer: Scorer, places: list[_Place]) -> SearchHit:
     card, best = scored.card, scored.best
     asked = best.found.asked
     spans = [*asked.exacts, *filter(None, [asked.verbatim])]
@@ -178,6 +179,18 @@ def _hit(scored: _Scored, scorer: Scorer) -> SearchHit:
         tuple(term for term in terms if term in asked.similar),
     )
     offset = best.hit.at if best.hit.part == Part.BODY else None
+    relevance = max(scorer.relevance.of(_held(place, asked)) for place in places)
     return SearchHit(
-        card, round(scored.score, 4), shown, reason, offset, best.hit.seq_start, best.hit.seq_end
+        card, round(scored.score, 4), shown, reason, offset, best.hit.seq_start, best.hit.seq_end,
+        round(relevance, 2),
+    )  # fmt: skip
+
+
+def _held(place: _Place, asked: Asked) -> Held:
+    folded = place.look.folded
+    return Held(
+        place.look.counts,
+        frozenset(exact for exact in asked.exacts if exact in folded),
+        bool(asked.verbatim) and asked.verbatim in folded,
+        place.look.nearness,
     )

@@ -69,7 +69,8 @@ class Reason:
 @dataclass(frozen=True, slots=True)
 class SearchHit:
     """A record and the best place in it. `offset`: bytes in its body where the passage begins, None when the
-    card was found or the passage stands in an event that the body cuts; `seq_start`, `seq_end`: events."""
+    card was found or the passage stands in an event that the body cuts; `seq_start`, `seq_end`: events.
+    `score` compares hits of one question; `relevance` is absolute (see there), 0 when it isn't known."""
 
     card: Card
     score: float
@@ -78,6 +79,7 @@ class SearchHit:
     offset: int | None = None
     seq_start: int | None = None
     seq_end: int | None = None
+    relevance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

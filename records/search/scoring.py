@@ -16,6 +16,7 @@ import re2
 from .engine import Statistics
 from .folding import case_and_spaces, fold_case_kept, fold_spaces
 from .query import Asked
+from .relevance import Relevance
 from .terms import identifier_spans, is_cjk, terms_of_chunk, without_cjk
 
 PASSAGE_K1, PASSAGE_B = 1.2, 0.7
@@ -131,6 +132,9 @@ class Scorer:
             term: weight * rarity(frequencies[term][1], statistics.records)
             for term, weight in asked.weights.items()
         }
+        self.relevance = Relevance(
+            asked, {term: with_it for term, (_, with_it) in frequencies.items()}, statistics.records
+        )
         self._exacts = [
             (exact, (QUOTED if exact in asked.quoted else EXACTS) * self.share(exact))
             for exact in asked.exacts
