@@ -65,7 +65,7 @@ def hook_handle(principal: Principal, agent: str, event: str, given: Mapping[str
         session_access(principal, session),
         text=prompt,
         budget=_BUDGETS.get(agent, UNLIMITED),
-        catalog_once=True,
+        keeps_all=True,
     )
     return output(event, messages)
 

@@ -27,6 +27,7 @@ from .texts import recall_text, receipt_text
 
 # How often what there is to say is worked out anew because another request has said something meanwhile.
 ATTEMPTS = 3
+LOG_LAG_MS = 60_000
 
 
 @dataclass
@@ -53,10 +54,11 @@ def prestep(
     ack: Collection[str] = (),
     dry_run: bool = False,
     budget: Budget = UNLIMITED,
-    catalog_once: bool = False,
+    keeps_all: bool = False,
 ) -> list[Message]:
     """`text`: what a person typed last. `ack`: ids of messages that have reached the agent. `dry_run` changes
-    nothing. `catalog_once`: once a window and not at each change, for agents that keep what they are told."""
+    nothing. `keeps_all`: the agent keeps what it is told, and its log shows so a little later: the catalog comes
+    once a window and not at each change, a receipt not again within a minute."""
     session = access.session
     if session is None or not access.levels.any or _is_paused(session):
         return []
@@ -64,7 +66,7 @@ def prestep(
         receipts_delivered(ack, session_id=session.session_id)
     for _ in range(ATTEMPTS):
         before = state_of(session.session_id)
-        draft = _draft(access, session, before, text, budget, catalog_once=catalog_once)
+        draft = _draft(access, session, before, text, budget, keeps_all=keeps_all)
         if dry_run or (not draft.messages and draft.state == before):
             return draft.messages
         if state_save(before, draft.state):
@@ -78,16 +80,17 @@ def _is_paused(session: KnownSession) -> bool:
 
 
 def _draft(
-    access: Access, session: KnownSession, before: State, text: str, budget: Budget, *, catalog_once: bool
+    access: Access, session: KnownSession, before: State, text: str, budget: Budget, *, keeps_all: bool
 ) -> _Draft:
     handle = session_handle(session)
     pools = pool_figures(access)
     draft = _Draft(before)
-    draft.pending = receipts_pending(session.session_id)
+    since = now_ms() - LOG_LAG_MS if keeps_all else None
+    draft.pending = receipts_pending(session.session_id, offered_before=since)
     if draft.pending:
         draft.say(_receipt(draft.pending, handle), draft.state, budget)
     query = recall_query(text, before) if settings.MEMEX_AUTO_RECALL else ""
-    if before.is_fresh or not catalog_once:
+    if before.is_fresh or not keeps_all:
         # What answers to a prompt is worth more than the end of a list.
         reserved = settings.MEMEX_RECALL_MAX_CHARS if query else 0
         room = budget.room(draft.messages, reserved)

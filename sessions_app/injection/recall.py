@@ -52,7 +52,7 @@ def _hits(access: Access, query: str) -> list[SearchHit]:
     answer = search(access.scope, query, limit=_LOOKED_AT)
     return [
         hit
-        for hit in relevant(answer.hits)
+        for hit in relevant(answer.hits, most=_LOOKED_AT)
         if hit.card.kind not in _NEVER and hit.card.status != Status.CONFLICT
     ]
 

@@ -61,8 +61,10 @@ class Receipt(models.Model):
     record_id = models.CharField(max_length=45)
     created_at = models.BigIntegerField()
     offered = models.PositiveSmallIntegerField(default=0)
-    # The injected message that offered it last: seen in the log, or acknowledged, it is delivered.
-    message_id = models.CharField(max_length=40, blank=True, db_index=True)
+    offered_at = models.BigIntegerField(null=True)
+    # The injected messages that offered it, between blanks: one of them seen in the log, or acknowledged, it
+    # is delivered.
+    message_ids = models.TextField(blank=True)
     delivered_at = models.BigIntegerField(null=True)
 
     class Meta:

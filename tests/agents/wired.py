@@ -61,6 +61,8 @@ class Wired:
 
 
 def connected(agent: str, environment: Mapping[str, str], folder: Path) -> Wired:
+    for home in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        Path(environment[home]).mkdir(exist_ok=True)
     done = subprocess.run(
         [sys.executable, "manage.py", "connect", agent, "--yes"], cwd=ROOT, env=dict(environment), capture_output=True,
         text=True, check=False,
