@@ -87,7 +87,7 @@ async def _root(ctx: Context, params: types.CallToolRequestParams) -> str | type
     that they complete, older ones by a request of ours, where the transport carries one."""
     given = (params.input_responses or {}).get(ROOTS)
     if isinstance(given, types.ListRootsResult):
-        return _folder(given)
+        return first_folder(given)
     capabilities = ctx.session.client_capabilities
     if capabilities is None or capabilities.roots is None:
         return ""
@@ -95,7 +95,7 @@ async def _root(ctx: Context, params: types.CallToolRequestParams) -> str | type
     if not ctx.session.can_send_request:
         return types.InputRequiredResult(input_requests={ROOTS: request}) if _is_modern(ctx) else ""
     try:
-        return _folder(await ctx.session.send_request(request, types.ListRootsResult, _ROOTS_SECONDS))
+        return first_folder(await ctx.session.send_request(request, types.ListRootsResult, _ROOTS_SECONDS))
     except (MCPError, ValueError):
         logger.info("The client declares roots, and names none.", exc_info=True)
         return ""
@@ -107,7 +107,8 @@ def _is_modern(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _folder(result: types.ListRootsResult) -> str:
+def first_folder(result: types.ListRootsResult) -> str:
+    """ "" when there is none on this machine."""
     for root in result.roots:
         parts = urlsplit(str(root.uri))
         if parts.scheme == "file" and parts.netloc in ("", "localhost"):
