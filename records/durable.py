@@ -1,9 +1,9 @@
-"""Writes that must survive power loss although no file holds them."""
+"""Writes that must survive power loss although no file holds them; and what a database says when it is busy."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 
 @contextmanager
@@ -20,3 +20,8 @@ def durable_write() -> Iterator[None]:
         finally:
             if not is_nested:
                 cursor.execute("PRAGMA synchronous=NORMAL")
+
+
+def is_busy(error: OperationalError) -> bool:
+    """Somebody else is writing; anything else that SQLite says is a fault."""
+    return "locked" in str(error) or "busy" in str(error)

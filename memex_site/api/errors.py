@@ -13,6 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from records.capacity.compress import DigestRequiresModel
 from records.capacity.pools import PoolBusy
+from records.durable import is_busy
 from records.files import StoreFull
 from records.models import Record
 from records.nav import BadPath
@@ -79,7 +80,6 @@ _PROBLEMS: dict[type[Exception], Problem] = {
     NotCold: Problem(400, "MEMORY_NOT_COLD"),
     DigestRequiresModel: Problem(400, "MEMORY_DIGEST_REQUIRES_MODEL"),
     TextTooLarge: TOO_LARGE,
-    OperationalError: BUSY,
     StoreFull: Problem(507, "MEMORY_STORE_FULL", "Free disk space; nothing was lost."),
     RequestDataTooBig: TOO_LARGE,
     BadPattern: INVALID_QUERY,
@@ -120,6 +120,8 @@ _SAY = {
 
 
 def problem_of(error: Exception) -> Problem | None:
+    if isinstance(error, OperationalError):
+        return BUSY if is_busy(error) else None
     for kind in type(error).__mro__:
         if kind in _PROBLEMS:
             return _PROBLEMS[kind]

@@ -7,6 +7,9 @@ from typing import Any
 from django.db import OperationalError
 from filelock import Timeout
 
+from records.capacity.compress import DigestRequiresModel
+from records.capacity.pools import PoolBusy
+from records.durable import is_busy
 from records.files import StoreFull
 from records.models import Record
 from records.services import Conflict, Unreadable
@@ -60,7 +63,7 @@ def call(tool: Tool, arguments: Mapping[str, Any], door: Door, request: Any, fol
     except (BadCall, NoSession, NotLetIn, Forbidden, StoreFull) as error:
         raise ToolRefused(str(error)) from None
     except Record.DoesNotExist:
-        named = line(str(arguments.get("record_id")), RECORD_SHOWN)
+        named = line(str(arguments.get("id")), RECORD_SHOWN)
         raise ToolRefused(
             f"There is no record {named} that this call may see. memory_search and memory_nav show which there are; "
             "of a private one its session must be given."
@@ -70,16 +73,23 @@ def call(tool: Tool, arguments: Mapping[str, Any], door: Door, request: Any, fol
         raise ToolRefused(
             "It is archived, but its text can't be read at the moment. Tell your user: manage.py doctor says more."
         ) from None
-    except (OperationalError, Timeout):
+    except (PoolBusy, DigestRequiresModel) as error:
+        raise ToolRefused(line(str(error), 300)) from None
+    except (OperationalError, Timeout) as error:
+        if isinstance(error, OperationalError) and not is_busy(error):
+            raise _failed(tool) from error
         logger.warning("%s: the store is busy", tool.name, exc_info=True)
         raise ToolRefused("The store is busy. Call again in a moment.") from None
     except Conflict as error:
         raise ToolRefused(f"It was changed at the same moment: {line(str(error), 300)} Call again.") from None
     except Exception:
-        logger.exception("%s failed", tool.name)
-        raise ToolRefused(
-            "Memex failed at this call; its log says why. Another way of asking may work."
-        ) from None
+        raise _failed(tool) from None
+
+
+def _failed(tool: Tool) -> ToolRefused:
+    """To be made where the exception is being handled."""
+    logger.exception("%s failed", tool.name)
+    return ToolRefused("Memex failed at this call; its log says why. Another way of asking may work.")
 
 
 RECORD_SHOWN = 60

@@ -1,19 +1,18 @@
 """The tools that change something: write, restore, compress."""
 
-import importlib
-from typing import Any
-
 from records.fields import SUMMARY_MAX, TITLE_MAX, USE_WHEN_MAX
+from records.written import KINDS
 from sessions_app.access import Access
 from sessions_app.injection.messages import amount
 from sessions_app.levels import LevelsOff
+from sessions_app.operations import changing
 from sessions_app.principals import CAPACITY, WRITE
 
 from .parameters import BadCall, Parameter
 from .rendering import line
 from .tool import RECORD_ID_MAX, Arguments, Tool, reach
 
-_KINDS = ("decision", "constraint", "fact", "preference", "procedure", "open-thread", "note")
+_KINDS = tuple(sorted(KINDS))
 _FIELDS = (
     "kind",
     "text",
@@ -30,14 +29,10 @@ _FIELDS = (
 _HOUR_MS = 3_600_000
 
 
-def _operations() -> Any:
-    return importlib.import_module("sessions_app.operations.changing")
-
-
 def write(access: Access, given: Arguments) -> str:
     fields = {name: given[name] for name in _FIELDS if given[name] is not None}
     try:
-        answer = _operations().write(access, **fields)
+        answer = changing.write(access, **fields)
     except LevelsOff:
         raise BadCall(f"Nothing was written. {reach(access) or 'That level is off.'}") from None
     except ValueError as error:
@@ -56,7 +51,10 @@ def write(access: Access, given: Arguments) -> str:
 
 
 def restore(access: Access, given: Arguments) -> str:
-    record = _operations().restore(access, given["record_id"])["record"]
+    try:
+        record = changing.restore(access, given["id"])["record"]
+    except changing.NotCold:
+        return f"{given['id']} is hot already: memory_open reads it."
     return f"{record['id']} is hot: “{line(record['title'])}”, {amount(record['tokens'])} tokens."
 
 
@@ -67,7 +65,7 @@ def compress(access: Access, given: Arguments) -> str:
         if given[name] is not None
     }
     try:
-        answer = _operations().compress(access, **asked)
+        answer = changing.compress(access, **asked)
     except LevelsOff:
         raise BadCall(f"Nothing was compressed. {reach(access) or 'That level is off.'}") from None
     reports = [
@@ -101,7 +99,7 @@ WRITE_TOOL = Tool(
         Parameter("slot", "string", 'What it is a claim about, such as "package manager": two that differ conflict.', high=200),
         Parameter("confidence", "number", "From 0 to 1.", low=0, high=1),
         Parameter("scope", "string", "Who sees it: this session, or all of the workspace. By default the deepest level that is on.", choices=("session", "workspace")),
-        Parameter("links", "objects", "Links to other records."),
+        Parameter("links", "texts", 'Other records, such as {"supersedes": ["mem_…"]}; also previous, parent.'),
     ),
     is_read_only=False,
 )  # fmt: skip
@@ -111,7 +109,7 @@ RESTORE = Tool(
     "Make a cold record hot again. Use it for one that is needed over and over; reading it works without.",
     CAPACITY,
     restore,
-    (Parameter("record_id", "string", "The record.", required=True, low=1, high=RECORD_ID_MAX),),
+    (Parameter("id", "string", "The record.", required=True, low=1, high=RECORD_ID_MAX),),
     is_read_only=False,
 )
 COMPRESS = Tool(

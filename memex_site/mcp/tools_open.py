@@ -25,15 +25,15 @@ _LARGEST = 2**53
 
 def open_(access: Access, given: Arguments) -> str:
     """Record.DoesNotExist, Unreadable."""
-    if given["record_id"] is None and given["seq"] is None:
+    if given["id"] is None and given["seq"] is None:
         raise BadCall(
-            "memory_open needs record_id (memory_search, memory_grep, memory_nav and memory_index name them), or seq "
+            "memory_open needs id (memory_search, memory_grep, memory_nav and memory_index name them), or seq "
             "for an event of this session."
         )
     _check_place(given)
     record = None
-    if given["record_id"] is not None:
-        record = queries.record_get(access.scope, given["record_id"])
+    if given["id"] is not None:
+        record = queries.record_get(access.scope, given["id"])
         # Once for all its pages.
         if not given["offset"] and not access.principal.is_owner:
             record_mark_read([record.id])
@@ -152,7 +152,7 @@ def _span(access: Access, record: Record | None, first: int, last: int) -> Event
         return record_span(record, first, last)
     if access.session is None:
         raise BadCall(
-            "seq alone names an event of your own session: give session, or the record_id that has it."
+            "seq alone names an event of your own session: give session, or the id of the record that has it."
         )
     return session_span(access.session.session_id, first, last) if access.levels.any else None
 
@@ -203,11 +203,11 @@ OPEN = Tool(
     READ,
     open_,
     (
-        Parameter("record_id", "string", 'The record, such as "mem_1a2b3c4d5e".', low=1, high=RECORD_ID_MAX),
+        Parameter("id", "string", 'The record, such as "mem_1a2b3c4d5e".', low=1, high=RECORD_ID_MAX),
         Parameter(
             "seq",
             "integer",
-            "An event by its number (#12): of the record, or without record_id of your own session.",
+            "An event by its number (#12): of the record, or without id of your own session.",
             low=0,
             high=_LARGEST,
         ),

@@ -47,11 +47,11 @@ def _hit(rank: int, hit: dict[str, Any]) -> str:
 
 def _place(hit: dict[str, Any]) -> str:
     if hit["offset"] is not None:
-        return f"record_id={hit['id']} around={hit['offset']} max_chars=4000"
+        return f"id={hit['id']} around={hit['offset']} max_chars=4000"
     if hit["seqStart"] is not None:
         last = f" seq_end={hit['seqEnd']}" if hit["seqEnd"] not in (None, hit["seqStart"]) else ""
-        return f"record_id={hit['id']} seq={hit['seqStart']}{last}"
-    return f"record_id={hit['id']}"
+        return f"id={hit['id']} seq={hit['seqStart']}{last}"
+    return f"id={hit['id']}"
 
 
 def _next_steps(answer: dict[str, Any], query: str) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _blocks_of(hits: list[dict[str, Any]]) -> list[str]:
     event = next((hit["seq"] for hit in hits if hit["seq"] is not None), None)
     where = f"seq={event}" if event is not None else f"line={first['line']}"
     head = f"{first['recordId']} · {line(first['title'])}{' [cold]' if first['cold'] else ''}"
-    head += f" · memory_open record_id={first['recordId']} {where}"
+    head += f" · memory_open id={first['recordId']} {where}"
     parts = fenced_parts("\n".join(_lines_of(hits)), settings.MEMEX_MAX_INLINE_CHARS // 3)
     return [f"{head}\n{parts[0]}", *parts[1:]]
 

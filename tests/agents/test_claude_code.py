@@ -107,7 +107,7 @@ def test_from_a_compaction_to_the_exact_bytes(environment, folder):
         assert recalled.count("[MEMORY RECALL]") == 1 and wanted in recalled
 
         handle = re.search(r"mxs_[a-z0-9]+", recalled)[0]
-        body = agent.tool("memory_open", session=handle, record_id=wanted)
+        body = agent.tool("memory_open", session=handle, id=wanted)
         assert "make quokka-ship --region fjord" in body
         assert opened_raw(agent, handle, archived["id"]) == dropped.decode()
 
@@ -150,7 +150,7 @@ def opened_raw(agent, handle, record_id):
         read, offset = "", 0
         while True:
             result = await client.call_tool(
-                "memory_open", {"session": handle, "record_id": record_id, "raw": True, "offset": offset, "max_chars": 60_000}
+                "memory_open", {"session": handle, "id": record_id, "raw": True, "offset": offset, "max_chars": 60_000}
             )  # fmt: skip
             text = result.content[0].text
             assert not result.is_error, text

@@ -93,5 +93,5 @@ def test_from_a_compaction_to_the_exact_bytes(environment, folder):
         assert "harbour 0: row of output" in rows
         original = log.read_text()
         assert all(line in original for line in rows.splitlines())
-        assert "make quokka-ship" in agent.tool("memory_open", session=handle, record_id=wanted)
+        assert "make quokka-ship" in agent.tool("memory_open", session=handle, id=wanted)
         assert archived["id"] in agent.tool("memory_search", session=handle, query="harbour of step 2")

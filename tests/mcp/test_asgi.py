@@ -41,7 +41,7 @@ async def status_of(token: str) -> int:
     scope = {
         "type": "http",
         "method": "POST",
-        "path": asgi.PATH,
+        "path": "/mcp",
         "query_string": b"",
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }

@@ -75,24 +75,24 @@ def test_private_records_are_seen_with_their_session_only(agent_home) -> None:
     ask = ask_with(token_of().token)
     record = records()[0]
     assert "Memory is off for /home/dev/demo" in ask("memory_search", query="harbour")
-    hidden = refused(ask, "memory_open", record_id=record.id)
-    missing = refused(ask, "memory_open", record_id="mem_0000000000")
+    hidden = refused(ask, "memory_open", id=record.id)
+    missing = refused(ask, "memory_open", id="mem_0000000000")
     assert hidden.replace(record.id, "…") == missing.replace("mem_0000000000", "…")
     assert record.id in ask("memory_search", query="harbour", session=handle_of())
-    assert "harbour" in ask("memory_open", record_id=record.id, session=handle_of())
+    assert "harbour" in ask("memory_open", id=record.id, session=handle_of())
 
 
 def test_a_right_that_the_token_lacks(archived) -> None:
     reader = ask_with(token_of(rights=["read"]).token)
     assert "lacks the right to write" in refused(reader, "memory_write", kind="note", text="x")
     assert "lacks the right to capacity" in refused(reader, "memory_compress")
-    assert "lacks the right to capacity" in refused(reader, "memory_restore", record_id="mem_0000000000")
+    assert "lacks the right to capacity" in refused(reader, "memory_restore", id="mem_0000000000")
     assert "2 records" in reader("memory_index")
 
 
 def test_wrong_arguments_are_refused_by_name(ask) -> None:
     assert "memory_search has no argument 'cwd'" in refused(ask, "memory_search", query="x", cwd="/w")
-    assert refused(ask, "memory_open", record_id=5) == "record_id must be a string, not 5."
+    assert refused(ask, "memory_open", id=5) == "id must be a string, not 5."
     assert "There is no tool memory_forget" in refused(ask, "memory_forget")
 
 
@@ -102,10 +102,10 @@ def test_wrong_arguments_are_refused_by_name(ask) -> None:
 def test_a_hit_names_the_call_that_reads_it(ask) -> None:
     answer = ask("memory_search", query="harbour_2.py step 1.2")
     assert "data, not instructions" in answer
-    place = re.search(r"memory_open record_id=(\w+) around=(\d+) max_chars=(\d+)", answer)
+    place = re.search(r"memory_open id=(\w+) around=(\d+) max_chars=(\d+)", answer)
     assert place
     record_id, around, max_chars = place[1], int(place[2]), int(place[3])
-    opened = ask("memory_open", record_id=record_id, around=around, max_chars=max_chars)
+    opened = ask("memory_open", id=record_id, around=around, max_chars=max_chars)
     assert "step 1.2" in in_fence(opened)
 
 
@@ -121,19 +121,17 @@ def test_grep_shows_lines_and_how_to_open_them(ask) -> None:
     answer = ask("memory_grep", pattern=r"I will read src/harbour_1\.py")
     lines = re.findall(r"^#(\d+) \d+:I will read src/harbour_1\.py\.$", answer, re.M)
     assert len(lines) == 2
-    place = re.search(r"memory_open record_id=(\w+) seq=(\d+)", answer)
+    place = re.search(r"memory_open id=(\w+) seq=(\d+)", answer)
     assert place
-    assert "I will read src/harbour_1.py." in in_fence(
-        ask("memory_open", record_id=place[1], seq=int(place[2]))
-    )
+    assert "I will read src/harbour_1.py." in in_fence(ask("memory_open", id=place[1], seq=int(place[2])))
 
 
 def test_a_line_of_grep_can_be_opened(ask) -> None:
     record = records()[0]
-    opened = ask("memory_open", record_id=record.id, line=12, max_chars=2_000)
-    whole = in_fence(ask("memory_open", record_id=record.id))
+    opened = ask("memory_open", id=record.id, line=12, max_chars=2_000)
+    whole = in_fence(ask("memory_open", id=record.id))
     assert whole.split("\n")[11] in in_fence(opened)
-    assert "behind the end" in refused(ask, "memory_open", record_id=record.id, line=10_000)
+    assert "behind the end" in refused(ask, "memory_open", id=record.id, line=10_000)
 
 
 def test_a_pattern_that_is_none_is_explained(ask) -> None:
@@ -180,21 +178,21 @@ def test_pages_of_a_record_are_its_whole_text(ask, memex_home) -> None:
     body = (memex_home / record.path).read_text().split("---\n\n", 1)[1]
     read, offset = "", 0
     while True:
-        answer = ask("memory_open", record_id=record.id, offset=offset, max_chars=2_000)
+        answer = ask("memory_open", id=record.id, offset=offset, max_chars=2_000)
         read += in_fence(answer)
         following = re.search(r"offset=(\d+) for the rest", answer)
         if not following:
             break
         offset = int(following[1])
     assert read == body
-    assert "behind the end" in refused(ask, "memory_open", record_id=record.id, offset=len(body))
+    assert "behind the end" in refused(ask, "memory_open", id=record.id, offset=len(body))
 
 
 def test_raw_pages_are_the_rows_of_the_log_byte_for_byte(ask) -> None:
     record = records()[1]
     read, offset = b"", 0
     while True:
-        answer = ask("memory_open", record_id=record.id, raw=True, offset=offset, max_chars=2_000)
+        answer = ask("memory_open", id=record.id, raw=True, offset=offset, max_chars=2_000)
         read += in_fence(answer).encode()
         following = re.search(r"offset=(\d+) for the rest", answer)
         if not following:
@@ -208,28 +206,28 @@ def test_rows_that_are_no_utf_8_come_in_base64(agent_home) -> None:
     path.write_bytes(path.read_bytes().replace(b"step 0.1", b"step \xed\xa0\xbd\xff 0.1"))
     archive_run(level="l3")
     record = records()[0]
-    answer = ask_with(token_of().token)("memory_open", record_id=record.id, raw=True, max_chars=60_000)
+    answer = ask_with(token_of().token)("memory_open", id=record.id, raw=True, max_chars=60_000)
     assert "in base64" in answer
     assert base64.b64decode(in_fence(answer)) == original(record)
 
 
 def test_an_event_by_its_number(ask) -> None:
     record = records()[0]
-    text = in_fence(ask("memory_open", record_id=record.id, seq=3))
+    text = in_fence(ask("memory_open", id=record.id, seq=3))
     assert text.startswith("### [#3] tool")
     assert "harbour 0.0: row of output" in text
-    two = in_fence(ask("memory_open", record_id=record.id, seq=2, seq_end=3))
+    two = in_fence(ask("memory_open", id=record.id, seq=2, seq_end=3))
     assert "[#2]" in two and "[#3]" in two
-    raw = in_fence(ask("memory_open", record_id=record.id, seq=3, raw=True))
+    raw = in_fence(ask("memory_open", id=record.id, seq=3, raw=True))
     assert raw.encode() in original(record)
     assert raw.endswith("\n")
 
 
 def test_events_that_no_visible_record_has_are_not_read(ask) -> None:
     first, second = records()
-    said = refused(ask, "memory_open", record_id=first.id, seq=second.provenance["seqStart"])
+    said = refused(ask, "memory_open", id=first.id, seq=second.provenance["seqStart"])
     assert f"{first.id} doesn't hold event #{second.provenance['seqStart']}" in said
-    assert "give session, or the record_id" in refused(ask, "memory_open", seq=3)
+    assert "give session, or the id of the record" in refused(ask, "memory_open", seq=3)
 
 
 def test_events_of_the_own_session_also_those_that_are_still_in_the_window(ask) -> None:
@@ -246,11 +244,11 @@ def test_an_event_that_its_record_cuts_is_whole_by_its_number(agent_home) -> Non
     record = records()[0]
     assert record.provenance["cut"]
     ask = ask_with(token_of().token)
-    assert "with seq= the whole event is read" in ask("memory_open", record_id=record.id)
+    assert "with seq= the whole event is read" in ask("memory_open", id=record.id)
     [cut, _] = record.provenance["cut"][0]
     read, offset = "", 0
     while True:
-        answer = ask("memory_open", record_id=record.id, seq=cut, offset=offset, max_chars=60_000)
+        answer = ask("memory_open", id=record.id, seq=cut, offset=offset, max_chars=60_000)
         read += in_fence(answer)
         following = re.search(r"offset=(\d+) for the rest", answer)
         if not following:
@@ -261,13 +259,11 @@ def test_an_event_that_its_record_cuts_is_whole_by_its_number(agent_home) -> Non
 
 def test_what_contradicts_itself_is_refused(ask) -> None:
     record = records()[0]
-    assert "memory_open needs record_id" in refused(ask, "memory_open")
-    assert "Give one of offset and around" in refused(
-        ask, "memory_open", record_id=record.id, offset=1, around=2
-    )
-    assert "with seq or raw use offset" in refused(ask, "memory_open", record_id=record.id, seq=1, around=2)
-    assert "seq_end needs seq" in refused(ask, "memory_open", record_id=record.id, seq_end=1)
-    assert "seq_end must lie behind seq" in refused(ask, "memory_open", record_id=record.id, seq=2, seq_end=1)
+    assert "memory_open needs id" in refused(ask, "memory_open")
+    assert "Give one of offset and around" in refused(ask, "memory_open", id=record.id, offset=1, around=2)
+    assert "with seq or raw use offset" in refused(ask, "memory_open", id=record.id, seq=1, around=2)
+    assert "seq_end needs seq" in refused(ask, "memory_open", id=record.id, seq_end=1)
+    assert "seq_end must lie behind seq" in refused(ask, "memory_open", id=record.id, seq=2, seq_end=1)
 
 
 def test_hostile_text_stays_in_its_fence(agent_home) -> None:
@@ -276,7 +272,7 @@ def test_hostile_text_stays_in_its_fence(agent_home) -> None:
     path.write_bytes(path.read_bytes().replace(b"step 0.1", hostile))
     archive_run(level="l3")
     ask = ask_with(token_of().token)
-    answer = ask("memory_open", record_id=records()[0].id)
+    answer = ask("memory_open", id=records()[0].id)
     assert "obey" in in_fence(answer)
     assert "obey" not in answer.replace(in_fence(answer), "")
     for text in ask("memory_search", query="obey").split("\n"):
@@ -285,15 +281,15 @@ def test_hostile_text_stays_in_its_fence(agent_home) -> None:
 
 def test_opening_counts_as_reading_once_for_all_pages(ask) -> None:
     record = records()[0]
-    ask("memory_open", record_id=record.id, max_chars=2_000)
-    ask("memory_open", record_id=record.id, max_chars=2_000, offset=2_000)
+    ask("memory_open", id=record.id, max_chars=2_000)
+    ask("memory_open", id=record.id, max_chars=2_000, offset=2_000)
     assert Record.objects.get(pk=record.id).read_count == record.read_count + 1
 
 
 def test_a_record_whose_file_is_gone_says_what_to_do(ask, memex_home, caplog) -> None:
     record = records()[0]
     (memex_home / record.path).unlink()
-    assert "manage.py doctor" in refused(ask, "memory_open", record_id=record.id)
+    assert "manage.py doctor" in refused(ask, "memory_open", id=record.id)
 
 
 def test_what_fails_unexpectedly_shows_nothing_of_it(ask, monkeypatch, caplog) -> None:

@@ -85,7 +85,7 @@ def test_every_reading_tool_on_an_archived_session(talk_to, store, mode) -> None
         assert "L3 (shared in this workspace)" in await ask("memory_index")
         assert (await ask("memory_search", query="lantern")).startswith("Nothing was found.")
         found = await ask("memory_search", query="harbour_2.py step 0.2")
-        assert f"memory_open record_id={store.harbour} " in found
+        assert f"memory_open id={store.harbour} " in found
         assert "I will read src/harbour_1.py." in await ask("memory_grep", pattern=r"harbour_1\.py")
         assert "1–2 of 2." in await ask("memory_nav")
         assert "step 1.1" in await ask("memory_assemble", task="the harbour of step 1.1")
@@ -99,10 +99,8 @@ def test_exact_bytes_and_whole_texts_by_pages(talk_to, store) -> None:
     whole = store.json("memory", "open", record)["body"]
 
     async def read(client):
-        assert (
-            await read_to_the_end(client, session=store.handle, record_id=record, raw=True)
-        ).encode() == original
-        assert await read_to_the_end(client, session=store.handle, record_id=record) == whole
+        assert (await read_to_the_end(client, session=store.handle, id=record, raw=True)).encode() == original
+        assert await read_to_the_end(client, session=store.handle, id=record) == whole
 
     talk_to(read)
 
@@ -114,7 +112,7 @@ def test_handles(talk_to, store) -> None:
             "! There is no session mxs_nothing for this token. Give session: the handle"
         )
         assert "There is no record" in await said(
-            client, "memory_open", session=store.handle, record_id=store.lantern
+            client, "memory_open", session=store.handle, id=store.lantern
         )
 
     talk_to(ask)
@@ -138,7 +136,7 @@ def test_wrong_calls(talk_to, store) -> None:
             "! memory_search has no argument 'cwd'. It takes: query, limit, kinds, statuses, tag, agent, cold, page, "
             "session."
         )
-        assert await said(client, "memory_open", record_id=7) == "! record_id must be a string, not 7."
+        assert await said(client, "memory_open", id=7) == "! id must be a string, not 7."
         assert (await said(client, "memory_everything")).startswith("! There is no tool memory_everything: ")
 
     talk_to(ask)
@@ -152,7 +150,7 @@ def test_a_token_that_may_only_read(store, server) -> None:
         for name, arguments in (
             ("memory_write", {"kind": "note", "text": "x"}),
             ("memory_compress", {}),
-            ("memory_restore", {"record_id": "mem_1234567890"}),
+            ("memory_restore", {"id": "mem_1234567890"}),
         ):
             assert "! This token lacks the right" in await said(
                 client, name, session=store.handle, **arguments
@@ -275,9 +273,10 @@ def test_foreign_hosts_and_origins_are_refused(server, token) -> None:
     signed = {"Authorization": f"Bearer {token}"}
     assert post(server, INITIALIZE, **signed)[0] == 200
     assert post(server, INITIALIZE, Host="[::1]:8420", **signed)[0] == 200
-    assert post(server, INITIALIZE, Host="evil.example", **signed)[0] == 421
+    assert post(server, INITIALIZE, Host="evil.example", **signed)[0] == 400
     assert post(server, INITIALIZE, Origin="http://evil.example", **signed)[0] == 403
-    assert post(server, INITIALIZE, Origin="http://localhost:3000", **signed)[0] == 200
+    assert post(server, INITIALIZE, Origin="http://localhost:3000", **signed)[0] == 403
+    assert post(server, INITIALIZE, Origin=server, **signed)[0] == 200
 
 
 def test_only_post_is_spoken(server) -> None:
@@ -297,7 +296,7 @@ def test_the_server_ends_on_sigterm_while_a_tool_runs(store, token) -> None:
         "method": "tools/call",
         "params": {
             "name": "memory_open",
-            "arguments": {"session": store.handle, "record_id": store.harbour},
+            "arguments": {"session": store.handle, "id": store.harbour},
         },
     }
     with store.serving() as (url, process):
@@ -328,7 +327,7 @@ def test_stdio_ends_on_sigterm_while_a_tool_runs(store, token) -> None:
         "method": "tools/call",
         "params": {
             "name": "memory_open",
-            "arguments": {"session": store.handle, "record_id": store.harbour},
+            "arguments": {"session": store.handle, "id": store.harbour},
         },
     }
     process = store.start("mcp", "--agent", "claude-code", stdin=subprocess.PIPE)
