@@ -31,7 +31,7 @@ class SessionTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KnownSession:
-    """`token_id` None: it belongs to its agent, whose logs or hooks brought it."""
+    """`token_id` None: it belongs to its agent, whose logs or hooks brought it. `handle` "": none was made."""
 
     session_id: str
     agent: str
@@ -40,6 +40,7 @@ class KnownSession:
     pool_id: str
     token_id: int | None = None
     context_window: int | None = None
+    handle: str = ""
 
 
 def session_known(session_id: str) -> KnownSession | None:
@@ -47,24 +48,27 @@ def session_known(session_id: str) -> KnownSession | None:
     if not session_id or len(session_id) > SESSION_ID_MAX or is_forgotten("session", session_id):
         return None
     opened = OpenedSession.objects.filter(pk=session_id).first()
-    token_id = opened.token_id if opened else None
+    token_id, handle = (opened.token_id, opened.handle) if opened else (None, "")
     row = AgentSession.objects.filter(pk=session_id).first()
+    if opened is not None and row is not None and opened.agent != row.agent:
+        token_id = None  # whoever opened it under this id is not the agent whose log it is
     if row is not None:
         window = row.context_window or (opened.context_window if opened else None)
         return KnownSession(
-            session_id, row.agent, row.cwd, row.workspace_key, row.pool_session_id, token_id, window
+            session_id, row.agent, row.cwd, row.workspace_key, row.pool_session_id, token_id, window, handle
         )
     source = Source.objects.filter(session_id=session_id).order_by("pk").first()
     if source is not None:
         pool = pool_session_id(session_id, source.parent_id, source.relation)
         cwd, key = source.cwd, workspace_key(source.cwd, session_id)
-        return KnownSession(session_id, source.agent, cwd, key, pool, token_id)
+        window = opened.context_window if opened else None
+        return KnownSession(session_id, source.agent, cwd, key, pool, token_id, window, handle)
     if opened is not None:
         relation = "subagent" if opened.parent_id else ""
         pool = pool_session_id(session_id, opened.parent_id, relation)
         key = workspace_key(opened.cwd, session_id)
         window = opened.context_window
-        return KnownSession(session_id, opened.agent, opened.cwd, key, pool, token_id, window)
+        return KnownSession(session_id, opened.agent, opened.cwd, key, pool, token_id, window, handle)
     return None
 
 
@@ -88,16 +92,17 @@ def session_note(
     parent_id: str = "",
     context_window: int | None = None,
     by_hook: bool = False,
+    known: KnownSession | None = None,
 ) -> OpenedSession:
     """Notes that an agent speaks of a session; again is the same. `by_hook`: it becomes its agent's, not the
-    token's. Raises SessionTaken, SessionForgotten, ValueError for an id or agent that can't be."""
+    token's. `known`: for whom has asked for it already. Raises SessionTaken, SessionForgotten, ValueError for an id or agent that can't be."""
     if not session_id or len(session_id) > SESSION_ID_MAX:
         raise ValueError(f"A session id has 1 to {SESSION_ID_MAX} characters.")
     if not AGENT.fullmatch(agent):
         raise ValueError("An agent's name has 1 to 32 characters: a-z, 0-9 and -.")
     if is_forgotten("session", session_id):
         raise SessionForgotten(f"{session_id} was forgotten.")
-    known = session_known(session_id)
+    known = known or session_known(session_id)
     if known is not None and (not belongs_to(known, principal) or known.agent != agent):
         raise SessionTaken(f"There is a session {session_id} of another agent or token.")
     if known is None and not principal.may_enter(workspace_key(cwd, session_id)):
@@ -132,6 +137,8 @@ def _heard(row: OpenedSession, now: int, context_window: int | None) -> None:
 
 def session_handle(session: KnownSession) -> str:
     """The session's handle, made when first needed."""
+    if session.handle:
+        return session.handle
     now = now_ms()
     row, _ = OpenedSession.objects.get_or_create(
         session_id=session.session_id,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from .query import Asked
+from .query import Asked, ask
 from .results import SearchHit
 from .terms import is_cjk
 
@@ -108,6 +108,12 @@ class Relevance:
             if origin in self._worth:
                 found.setdefault(origin, _ALIAS * self._worth[origin])
         return [*found.items(), *(item for exact in wholes for item in self._wholes[exact].items())]
+
+
+def may_be_relevant(text: str) -> bool:
+    """Whether anything can be: not if all of it is what people say whatever the subject is."""
+    asked = ask(text)
+    return not asked.is_empty and not asked.weights.keys() <= asked.everyday
 
 
 def relevant(hits: Iterable[SearchHit], most: int = MOST) -> list[SearchHit]:

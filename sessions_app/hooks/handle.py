@@ -6,6 +6,7 @@ compaction leaves to be said waits for the next of these two.
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -72,13 +73,14 @@ def hook_handle(principal: Principal, agent: str, event: str, given: Mapping[str
 
 def _session(principal: Principal, agent: str, payload: Payload) -> KnownSession | None:
     """None when it is off or paused: then nothing is kept of it either."""
-    known = session_known(payload.session_id) or _unread(agent, payload)
+    found = session_known(payload.session_id)
+    known = found or _unread(agent, payload)
     if not levels_of(known.pool_id, known.workspace_key).any:
         return None
     if is_paused((known.session_id, known.pool_id), known.workspace_key):
         return None
-    session_note(principal, payload.session_id, agent, cwd=known.cwd, by_hook=True)
-    return session_known(payload.session_id)
+    row = session_note(principal, payload.session_id, agent, cwd=known.cwd, by_hook=True, known=found)
+    return replace(known, handle=row.handle)
 
 
 def _unread(agent: str, payload: Payload) -> KnownSession:

@@ -3,7 +3,7 @@
 import hashlib
 
 from records.models import Kind, Record, Status
-from records.search.relevance import relevant
+from records.search.relevance import may_be_relevant, relevant
 from records.search.results import SearchHit
 from records.search.search import search
 from sessions_app.access import Access
@@ -16,7 +16,7 @@ from .texts import CardLine
 RECALLED_MAX = 3
 TEXT_MIN, SECOND_TRY_CHARS = 3, 120
 # Enough that those shown already don't hide the next ones.
-_LOOKED_AT = 20
+_LOOKED_AT = 10
 _NEVER = (Kind.CHECKPOINT,)
 _COMMANDS = ("/", "!", "#")
 
@@ -36,6 +36,8 @@ def digest(text: str) -> str:
 
 def recalled(access: Access, query: str, state: State) -> list[CardLine]:
     """Hits that this window has not been shown, hot and cold."""
+    if not may_be_relevant(query):
+        return []
     found = _hits(access, query)
     if not found and len(query) > SECOND_TRY_CHARS:
         found = _hits(access, query[:SECOND_TRY_CHARS])
