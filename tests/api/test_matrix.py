@@ -1,4 +1,4 @@
-"""Every route, hook and page for everybody who may knock: exactly what it should be."""
+"""Every route, tool, hook and page for everybody who may knock: exactly what it should be."""
 
 import json
 import re
@@ -251,3 +251,72 @@ def test_pages_turn_foreign_hosts_away_and_foreign_forms(doors):
         Content_Type="application/x-www-form-urlencoded", X_CSRFToken=doors.csrf,
     )  # fmt: skip
     assert response.status == 403
+
+
+TOOLS = {
+    "memory_search": ("read", {"query": "harbour"}), "memory_open": ("read", {"id": "RECORD"}),
+    "memory_grep": ("read", {"pattern": "harbour"}), "memory_nav": ("read", {}), "memory_index": ("read", {}),
+    "memory_assemble": ("read", {"task": "harbour"}),
+    "memory_write": ("write", {"kind": "note", "text": "The tide turns at nine."}),
+    "memory_restore": ("capacity", {"id": "RECORD"}), "memory_compress": ("capacity", {}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def handle(doors):
+    _, body = doors.server.request(
+        "POST",
+        "/api/session.open",
+        {"sessionId": ME, "agent": "claude-code", "cwd": CWD},
+        token=doors.tokens["right"],
+    )
+    return json.loads(body)["handle"]
+
+
+def call_tool(doors, caller, name, arguments):
+    """(status, whether the tool refused, what it said)"""
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments},
+    }
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    token = doors.tokens.get(caller, doors.tokens["right"] if caller.startswith("foreign") else "")
+    if caller == "owner":
+        headers |= {"Cookie": doors.cookies, "X-CSRFToken": doors.csrf}
+    if caller == "foreign origin":
+        headers["Origin"] = "https://evil.example"
+    if caller == "foreign host":
+        headers["Host"] = "evil.example"
+    response, body = doors.server.request("POST", "/mcp", call, token=token, **headers)
+    if response.status != 200:
+        return response.status, True, json.loads(body)["code"]
+    result = json.loads(body)["result"]
+    return 200, bool(result.get("isError")), result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize("name", TOOLS)
+def test_tools(doors, handle, name, caller):
+    right, fields = TOOLS[name]
+    arguments = {field: doors.record if value == "RECORD" else value for field, value in fields.items()}
+    status, is_refused, said = call_tool(doors, caller, name, arguments | {"session": handle})
+    if caller == "right" or (caller == "reader" and right == "read"):
+        assert (status, is_refused) == (200, False), said
+    elif caller == "reader":
+        assert (status, is_refused) == (200, True) and "right" in said
+    elif caller in ("other session", "other workspace"):
+        assert (status, is_refused) == (200, True) and "harbour" not in said
+    elif caller == "owner":
+        # A browser's session is no way in here: agents alone speak MCP.
+        assert (status, said) == (401, "MEMORY_UNAUTHENTICATED")
+    else:
+        assert (status, said) == REFUSED[caller]
+
+
+def test_the_matrix_holds_every_tool(doors):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    _, body = doors.server.request("POST", "/mcp", call, token=doors.tokens["right"], **headers)
+    assert {tool["name"] for tool in json.loads(body)["result"]["tools"]} == set(TOOLS)
