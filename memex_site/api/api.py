@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from csp.constants import SELF
+from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI, Swagger
@@ -52,7 +54,10 @@ def open_to_agents(patterns: tuple[list[Any], str, str]) -> tuple[list[Any], str
     """Views that ask who is there by themselves: nobody is sent to a sign-in page from here. The page to try
     the calls stays the owner's."""
     for pattern in _flat(patterns[0]):
-        if pattern.name != "openapi-view":
+        if pattern.name == "openapi-view":
+            # Its styles hold their icons.
+            pattern.callback = csp_update({"img-src": [SELF, "data:"]})(pattern.callback)
+        else:
             pattern.callback = _without_login(pattern.callback)
     return patterns
 

@@ -20,6 +20,8 @@ class Door(AuthBase):
 
     openapi_type = "http"
     openapi_scheme = "bearer"
+    # The page to try the calls sends the owner's.
+    csrf = True
 
     def __call__(self, request: HttpRequest) -> Principal:
         principal = principal_of(request)
