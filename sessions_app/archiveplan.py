@@ -110,17 +110,21 @@ def _eviction_parts(compaction: Compaction) -> list[str]:
     return name.split("-") if compaction.trigger == EVICT else [name]
 
 
-def eviction_plan(session: AgentSession, dropped: list[EventRef]) -> Plan:
-    """The archive of a span that is about to leave the window, by whose seqs it is known."""
-    start, end = dropped[0].seq, dropped[-1].seq
+def eviction_plan(session: AgentSession, dropped: list[EventRef], edges: tuple[int, int]) -> Plan:
+    """The archive of a span that is about to leave the window. `edges`: the seqs at its two ends there, by which
+    it is known. What stands for an earlier span may be among it: its record is linked."""
+    start, end = edges
     compaction = Compaction(
         session=session, compaction_id=f"{PRUNE}{start}-{end}", kind="prune", trigger=EVICT, at_seq=end
     )
     make_id = partial(ids.eviction_id, session.session_id, *_eviction_parts(compaction))
     owned = [event for event in dropped if not event.record_id]
+    before = Compaction.objects.filter(session=session, kind="prune", at_seq__in=[ref.seq for ref in dropped])
+    linked = list(before.exclude(record_id="").order_by("at_seq").values_list("record_id", flat=True))
     return Plan(
-        session, session.session_id, "prune", compaction.compaction_id, make_id, dropped, owned, compaction
-    )
+        session, session.session_id, "prune", compaction.compaction_id, make_id, dropped, owned, compaction,
+        linked=linked,
+    )  # fmt: skip
 
 
 def _record_of(session_id: str, origin: str, compaction: Compaction) -> ArchivedCompaction | None:
@@ -172,9 +176,10 @@ def _replacing(versions: QuerySet[Event], generation: int, seqs: Collection[int]
 
 
 def _cutting(compaction: Compaction) -> set[int]:
-    """The events that cut something out of others: prunes and microcompacts."""
+    """The events that cut something out of others: prunes and microcompacts. An eviction takes whole ones."""
     cuts = Compaction.objects.filter(session=compaction.session_id, generation=compaction.generation)
-    return set(cuts.exclude(kind="compaction").values_list("at_seq", flat=True))
+    cuts = cuts.exclude(kind="compaction").exclude(trigger=EVICT)
+    return set(cuts.values_list("at_seq", flat=True))
 
 
 def closing_plan(session: AgentSession) -> Plan | None:

@@ -103,9 +103,9 @@ def homes_discover() -> None:
 
 def _pushed_pass(run: Pass) -> None:
     """What a push wrote and was killed before it had read it; archived with what is left over."""
-    for source, written_ns in pushes_unread():
+    for source in pushes_unread():
         with run.guarded(source.path), run.lock():
-            run.result.events += push_read(source, written_ns)
+            run.result.events += push_read(source)
 
 
 def _left_over_pass(run: Pass) -> None:

@@ -18,12 +18,13 @@ from records.tokens import estimate
 from . import eviction
 from .archive import eviction_archive, session_archive
 from .archiveplan import EVICT, PRUNE, eviction_plan
-from .batch import ranges, unranged
+from .batch import ranges
 from .counts import session_events
 from .eventrefs import refs_by_seq
 from .eviction import EVICT_AT_RATIO, MAX_CHARS, RETAIN_RATIO, WindowEvent
 from .injection.messages import one_line
 from .levels import Levels, default_adopt
+from .logs.dsh_fold import ranges_unpack
 from .logs.events import AGENT, PERSON, SUMMARY
 from .logs.pushed import COMPACTED, EVICTED
 from .logs.pushed_blocks import has_image, tool_ids
@@ -36,6 +37,7 @@ from .surface import session_of, texts_by_seq, window_of
 
 _PLAN_ID = re.compile(r"(\d{1,15})-(\d{1,15})-([0-9a-f]{12})")
 _TEXT_CHARACTERS, _TERM_CHARACTERS = 1_200, 300
+_PREVIOUS_SHOWN = 5
 # What a record's card says that agents trigger something by.
 _TERMS = (("where", "Paths"), ("tools", "Tools"), ("commands", "Commands"), ("issue", "Errors"))
 _BEGUN, _ENDED = ("compaction/start", "compact/start"), ("compaction/end", "compact/end", COMPACTED)
@@ -153,9 +155,7 @@ def _window_events(session: AgentSession, window: list[int]) -> list[WindowEvent
 def _window_event(text: EventText) -> WindowEvent:
     event, value = text.event, row_value(text.raw) or {}
     ids = tool_ids(value) if note_of(value) is None else tool_ids({})
-    kept = "an earlier eviction stands here" if event.type == EVICTED else ""
-    if event.source == SUMMARY:
-        kept = "the summary of a compaction stays"
+    kept = "the summary of a compaction stays" if event.source == SUMMARY else ""
     return WindowEvent(
         event.seq,
         event.role,
@@ -164,6 +164,7 @@ def _window_event(text: EventText) -> WindowEvent:
         opens_turn=event.role == "user" and event.source in (PERSON, AGENT, SUMMARY),
         has_image=has_image(text.blocks),
         kept=kept,
+        is_placeholder=event.type == EVICTED,
         calls=ids.calls,
         answers=ids.answers,
     )
@@ -240,7 +241,7 @@ def _apply(log: PushLog, planned: Eviction, rules: Rules) -> Eviction:
     session, window = log.session, log.window
     start, end = _plan_edges(planned.plan_id)
     seqs = window[window.index(start) : window.index(end) + 1]
-    plan = eviction_plan(session, refs_by_seq(session_events(session), seqs))
+    plan = eviction_plan(session, refs_by_seq(session_events(session), seqs), (start, end))
     levels = default_adopt(session.pool_session_id, session.workspace_key)
     if rules.capture_level == "l2":
         levels = Levels(l2=True)
@@ -248,7 +249,8 @@ def _apply(log: PushLog, planned: Eviction, rules: Rules) -> Eviction:
     if not record_id:
         why = "the record of this span was forgotten"
         return replace(planned, plan_id="", stops=[*planned.stops, (start, why)])
-    text = _placeholder(Record.objects.get(id=record_id), planned)
+    new = [ref.seq for ref in plan.dropped if ref.type != EVICTED]
+    text = _placeholder(Record.objects.get(id=record_id), planned.tokens, new[0], new[-1])
     note: dict[str, Any] = {
         "id": plan.compaction_id,
         "messageId": _message_id(log, plan.compaction_id),
@@ -272,8 +274,8 @@ def _message_id(log: PushLog, compaction_id: str) -> str:
 
 
 def _outcome(log: PushLog, done: Compaction) -> Eviction:
-    seqs = unranged(done.dropped)
     (text,) = texts_by_seq(log.session, [done.at_seq])
+    seqs = _evicted_seqs(text)
     return Eviction(
         True,
         _used(log.session, None),
@@ -288,16 +290,23 @@ def _outcome(log: PushLog, done: Compaction) -> Eviction:
     )
 
 
-def _placeholder(record: Record, planned: Eviction) -> str:
+def _evicted_seqs(text: EventText) -> list[int]:
+    """In the order of the window, where what stood for an earlier span has a higher seq than what follows."""
+    return ranges_unpack((note_of(row_value(text.raw) or {}) or {}).get("seqs", ()))
+
+
+def _placeholder(record: Record, tokens: int, first: int, last: int) -> str:
     """What stands in the window instead: where it went, what it was about, and its key terms, since some
     agents trigger what they know by them."""
     pieces = [
-        f"[MEMORY CHECKPOINT] The context that just left the window (seq #{planned.start_seq}–"
-        f"#{planned.end_seq}, ~{planned.tokens:,} tokens) is archived losslessly as {record.id} "
-        f"({record.kind}) «{one_line(record.title, 120)}». This is a record, not an instruction. Call memory_open "
-        f"{record.id} when you need exact details, or memory_grep a distinctive string.",
+        f"[MEMORY CHECKPOINT] The context that just left the window (seq #{first}–#{last}, ~{tokens:,} tokens) is "
+        f"archived losslessly as {record.id} ({record.kind}) «{one_line(record.title, 120)}». This is a record, "
+        f"not an instruction. Call memory_open {record.id} when you need exact details, or memory_grep a "
+        "distinctive string.",
         f"About: {one_line(record.summary, _TERM_CHARACTERS)}" if record.summary else "",
     ]
+    if before := record.links.get("previous"):
+        pieces.append(f"What had left before: {', '.join(before[-_PREVIOUS_SHOWN:])}.")
     for name, label in _TERMS:
         if values := record.tags.get(name):
             pieces.append(f"{label}: {one_line(', '.join(map(str, values)), _TERM_CHARACTERS)}")
@@ -314,11 +323,17 @@ def eviction_undo(session_id: str, plan_id: str = "") -> Eviction:
             outcome = _outcome(log, done)
             if done.at_seq in window:
                 used = outcome.used_tokens + outcome.tokens - estimate(outcome.message)
-                note = {"id": done.compaction_id, "by": done.at_seq, "seqs": done.dropped,
+                (text,) = texts_by_seq(log.session, [done.at_seq])
+                note = {"id": done.compaction_id, "by": done.at_seq, "seqs": ranges(_evicted_seqs(text)),
                         "time": now_ms(), "usedAfter": max(1, used)}  # fmt: skip
                 log.append([note_row(UNEVICTION, note)])
                 return replace(outcome, used_tokens=_used(log.session, None))
             back = session_events(log.session).filter(seq=done.dropped[0][0], surface=Surface.CURRENT)
             if plan_id and back.exists():
                 return replace(outcome, already=True)
-    raise SurfaceChanged("Nothing that was evicted stands in the window.")
+    raise SurfaceChanged(
+        "What stood in its place has left the window itself: with a later eviction, which is to be undone first, or "
+        "with a compaction."
+        if plan_id
+        else "Nothing that was evicted stands in the window."
+    )

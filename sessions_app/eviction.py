@@ -20,7 +20,8 @@ _KEPT_ROLES = frozenset(("system", "developer"))
 class WindowEvent:
     """An event in the window. `opens_turn`: a person (or the agent's parent) asks for
     something, or a summary says what they asked for. `kept`:
-    why it never leaves, though its role would let it ("" = it may). `calls` and `answers`: ids of the tool
+    why it never leaves, though its role would let it ("" = it may). `is_placeholder`: it stands for a span that
+    left before, and leaves with the next, or the window would fill up with them. `calls` and `answers`: ids of the tool
     calls that it makes and answers; a result without an id answers what stands before it."""
 
     seq: int
@@ -30,6 +31,7 @@ class WindowEvent:
     opens_turn: bool = False
     has_image: bool = False
     kept: str = ""
+    is_placeholder: bool = False
     calls: frozenset[str] = frozenset()
     answers: frozenset[str] = frozenset()
 
@@ -86,7 +88,7 @@ def plan(
             stops.append((events[span[1]].seq, f"{pair} stay together"))
         chosen = events[span[0] : span[1]]
         tokens = sum(event.tokens for event in chosen)
-        if tokens < context_window // _WORTH_IT:
+        if sum(event.tokens for event in chosen if not event.is_placeholder) < context_window // _WORTH_IT:
             continue
         seqs = tuple(event.seq for event in chosen)
         return Plan(True, limit, seqs[0], seqs[-1], tokens, seqs, stops)
@@ -104,18 +106,22 @@ def may_go(events: Sequence[WindowEvent], seqs: Collection[int], *, max_chars: i
         cuts[places[0]]
         and cuts[places[-1] + 1]
         and not any(_why_kept(event, max_chars) for event in chosen)
-        and sum(event.chars for event in chosen) <= max_chars
+        and sum(map(_chars, chosen)) <= max_chars
     )
 
 
 def first_turn_end(events: Sequence[WindowEvent], retain: int) -> int:
-    """The place behind the first turn: where the second one begins. A first turn of more than `retain`
+    """The place behind the first turn: where the second one begins, or stood. A first turn of more than `retain`
     tokens, in which an agent works on alone, is kept as far as its first answer and what its tools gave."""
     opening = next((place for place, event in enumerate(events) if event.opens_turn), None)
     if opening is None:
         # Nobody asked for anything: what opens the window is all that can anchor it.
         return next((place for place, event in enumerate(events) if event.role not in _KEPT_ROLES), -1) + 1
-    after = (place for place in range(opening + 1, len(events)) if events[place].opens_turn)
+    after = (
+        place
+        for place in range(opening + 1, len(events))
+        if events[place].opens_turn or events[place].is_placeholder
+    )
     end = next(after, len(events))
     if end < len(events) and sum(event.tokens for event in events[:end]) <= retain:
         return end
@@ -153,6 +159,11 @@ def _why_kept(event: WindowEvent, max_chars: int) -> str:
     return ""
 
 
+def _chars(event: WindowEvent) -> int:
+    """What an event adds to a batch. A placeholder is short, and is to leave with the next span."""
+    return 0 if event.is_placeholder else event.chars
+
+
 def _runs(
     events: Sequence[WindowEvent], first: int, stop: int, max_chars: int
 ) -> Iterator[tuple[int, int, str]]:
@@ -161,12 +172,12 @@ def _runs(
     start, chars = first, 0
     for place in range(first, stop):
         why = _why_kept(events[place], max_chars)
-        if not why and chars + events[place].chars <= max_chars:
-            chars += events[place].chars
+        if not why and chars + _chars(events[place]) <= max_chars:
+            chars += _chars(events[place])
             continue
         if place > start:
             yield start, place, why or f"max {max_chars:,} characters at once"
-        start, chars = (place + 1, 0) if why else (place, events[place].chars)
+        start, chars = (place + 1, 0) if why else (place, _chars(events[place]))
     if stop > start:
         yield start, stop, "the newest events stay"
 

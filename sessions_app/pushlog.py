@@ -100,7 +100,7 @@ class PushLog:
         stretch = Stretch(self.source, self.session, generation, batch)
         stretch.read_chunks(mirror.stream(generation.parsed_bytes))
         stretch.commit(last=True)
-        self.source.size = self.source.read_size = mirror.length
+        self.source.size = self.source.read_size = _disk_bytes(self.folder)
         self.source.read_mtime_ns = self.source.mtime_ns
         session_file_refresh(self.session, self.folder, self.source)
         self.source.save(update_fields=["size", "mtime_ns", "read_size", "read_mtime_ns"])
@@ -172,18 +172,21 @@ def _opened(source: Source) -> PushLog:
     return PushLog(source, session, generation, session_folder(session.workspace_key, session.session_id))
 
 
-def pushes_unread() -> Iterator[tuple[Source, int]]:
-    """Sessions in whose mirror a push that was killed may have left rows that were not read, and when it was
-    written (ns). Told by the times of files, so that a pass over many sessions costs little."""
+def pushes_unread() -> Iterator[Source]:
+    """Sessions in whose mirror a push that was killed may have left rows that were not read. Told by the sizes
+    of files, so that a pass over many sessions costs little; by their times two writes can't be told apart
+    that follow each other closely."""
     for source in Source.objects.filter(path__startswith=PREFIX).order_by("path"):
         folder = session_folder(workspace_key_of(source.session_id, source.cwd), source.session_id)
-        written = (path.stat().st_mtime_ns for path in folder.glob(f"g{GENERATION:04d}-*.zst"))
-        latest = max(written, default=0)
-        if latest > source.mtime_ns:
-            yield source, latest
+        if _disk_bytes(folder) != source.size:
+            yield source
 
 
-def push_read(source: Source, written_ns: int) -> int:
+def _disk_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob(f"g{GENERATION:04d}-*.zst"))
+
+
+def push_read(source: Source) -> int:
     """Reads what is left to read of a pushed session, if it may be; how many events. The caller holds the
     archive lock."""
     try:
@@ -192,6 +195,7 @@ def push_read(source: Source, written_ns: int) -> int:
         return 0
     log = _opened(source)
     events = log.read_rest()
-    source.mtime_ns = max(source.mtime_ns, written_ns)
-    source.save(update_fields=["mtime_ns"])
+    # Frames may have been written anew without a row that is new.
+    source.size = source.read_size = _disk_bytes(log.folder)
+    source.save(update_fields=["size", "read_size"])
     return events

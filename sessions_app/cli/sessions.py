@@ -150,6 +150,9 @@ def _workspace_lines(found: list[WorkspaceRow]) -> Iterator[str]:
 
 
 def level(options: dict[str, Any]) -> Answer:
+    if options["workspace"] and options["session"] in ("l2", "l3", "off"):
+        # `--workspace DIR l2 l3`: the parser takes the first of several levels for a session.
+        options = {**options, "session": None, "levels": [options["session"], *options["levels"]]}
     names = [name for name in ("l2", "l3") if name in options["levels"]]
     _one_of(options)
     if options["workspace"]:

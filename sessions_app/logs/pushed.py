@@ -92,7 +92,7 @@ class PushedFormat:
 
 class PushedReader:
     """`nodes` of its state: the seqs in the window, in the model's order; `epoch`: how often it was
-    rewritten."""
+    rewritten; `used`: tokens in it, as last reported and with what has come since, 0 when nobody said."""
 
     agent: ClassVar[str] = AGENT_NAME
 
@@ -101,10 +101,16 @@ class PushedReader:
         self._asked_by_agent = head.relation == "subagent"
         self._next = int(state.get("next", 0))
         self._epoch = int(state.get("epoch", 0))
+        self._used = int(state.get("used", 0))
         self._window = Window(ranges_unpack(state.get("nodes", ())))
 
     def state(self) -> dict[str, Any]:
-        return {"next": self._next, "epoch": self._epoch, "nodes": ranges_pack(self._window.nodes)}
+        return {
+            "next": self._next,
+            "epoch": self._epoch,
+            "used": self._used,
+            "nodes": ranges_pack(self._window.nodes),
+        }
 
     def feed(self, row: Row) -> list[Effect]:
         if not row.raw.strip():
@@ -144,7 +150,12 @@ class PushedReader:
         if has_content(value) or role in ("user", "assistant", "tool"):
             event.surface = CURRENT
             self._window.append(event.seq)
-        facts = {"model": as_name(value.get("model")), "used_tokens": _used(as_dict(value.get("usage")))}
+        added = event.tokens if event.surface == CURRENT else 0
+        # What is reported with an answer was in the window before it.
+        reported = _used(as_dict(value.get("usage")))
+        if reported or self._used:
+            self._used = (reported or self._used) + added
+        facts = {"model": as_name(value.get("model")), "used_tokens": self._used}
         said = {name: given for name, given in facts.items() if given}
         return [event, SessionFact(said)] if said else [event]
 
@@ -190,7 +201,7 @@ class PushedReader:
                 tokens_after=as_count(note.get("tokensAfter")), confirmed=bool(text), time=event.time,
             )
         )  # fmt: skip
-        return effects + _used_now(note)
+        return effects + self._used_now(note)
 
     def _eviction(self, row: Row, note: dict[str, Any]) -> list[Effect]:
         gone = self._leave(note)
@@ -208,7 +219,7 @@ class PushedReader:
                 tokens_before=as_count(note.get("tokens")), tokens_after=event.tokens, time=event.time,
             )
         )  # fmt: skip
-        return effects + _used_now(note)
+        return effects + self._used_now(note)
 
     def _replace(self, gone: list[int], event: NewEvent, effects: list[Effect]) -> None:
         """`event` takes the place of the first of `gone`, unless it has nothing to say."""
@@ -226,22 +237,22 @@ class PushedReader:
         by, nodes = as_count(note.get("by")), self._window.nodes
         if by not in nodes:
             return [event, RowWarning(row.number, "surface", "undoes an eviction that is not in the window")]
-        back = sorted({seq for seq in _seqs(note) if seq < event.seq}.difference(nodes))
+        # In the order that the window had.
+        back = [seq for seq in dict.fromkeys(_seqs(note)) if seq < event.seq and seq not in nodes]
         place = nodes.index(by)
         self._window.nodes = [*nodes[:place], *back, *nodes[place + 1 :]]
         self._epoch += 1
-        return [event, Restored(back), Shadowed([by], event.seq), *_used_now(note)]
+        return [event, Restored(back), Shadowed([by], event.seq), *self._used_now(note)]
+
+    def _used_now(self, note: dict[str, Any]) -> list[Effect]:
+        self._used = as_count(note.get("usedAfter")) or self._used
+        return [SessionFact({"used_tokens": self._used})] if self._used else []
 
 
 def _session_facts(note: dict[str, Any]) -> list[Effect]:
     facts = {"title": as_name(note.get("title")), "context_window": as_count(note.get("contextWindow"))}
     said = {name: value for name, value in facts.items() if value}
     return [SessionFact(said)] if said else []
-
-
-def _used_now(note: dict[str, Any]) -> list[Effect]:
-    used = as_count(note.get("usedAfter"))
-    return [SessionFact({"used_tokens": used})] if used else []
 
 
 def _seqs(note: dict[str, Any]) -> list[int]:

@@ -14,7 +14,7 @@ def windows(draw: st.DrawFn) -> list[WindowEvent]:
     and some without ids."""
     events: list[WindowEvent] = []
     waiting: list[str] = []
-    for kind in draw(st.sampled_from(["", "um", "summ"])) + draw(st.text("umcctttmmskxi", max_size=40)):
+    for kind in draw(st.sampled_from(["", "um", "summ"])) + draw(st.text("umcctttmmskpxi", max_size=40)):
         seq = len(events)
         size = draw(st.integers(10, 120))
         chars = draw(st.sampled_from([size * 4, size * 4, 900, 5_000]))
@@ -36,7 +36,9 @@ def windows(draw: st.DrawFn) -> list[WindowEvent]:
             case "t" | "x":
                 events.append(WindowEvent(role="tool", **common))
             case "k":
-                events.append(WindowEvent(role="user", kept="an earlier eviction stands here", **common))
+                events.append(WindowEvent(role="user", kept="the summary of a compaction stays", **common))
+            case "p":
+                events.append(WindowEvent(role="user", is_placeholder=True, **common))
             case "i":
                 events.append(WindowEvent(role="user", has_image=True, **common))
     # As in a window that was rewritten: its order isn't that of the seqs.
@@ -72,7 +74,7 @@ def test_every_plan_keeps_the_rules(events, used, max_chars, retain_ratio, evict
     assert (gone[0].seq, gone[-1].seq) == (found.start_seq, found.end_seq)
     assert sum(event.tokens for event in gone) == found.tokens
     # Bounded, and of what may go.
-    assert sum(event.chars for event in gone) <= max_chars
+    assert sum(event.chars for event in gone if not event.is_placeholder) <= max_chars
     assert not [
         event for event in gone if event.role in ("system", "developer") or event.kept or event.has_image
     ]
@@ -91,12 +93,12 @@ def test_every_plan_keeps_the_rules(events, used, max_chars, retain_ratio, evict
     assert kept >= int(WINDOW * retain_ratio)
     assert may_go(events, found.seqs, max_chars=max_chars)
     # Again and again until nothing may go: each round goes on where the last one ended.
-    place = WindowEvent(-1, "user", 1, 1, kept="an earlier eviction stands here")
+    place = WindowEvent(-1, "user", 1, 1, is_placeholder=True)
     rest = [*events[:first], place, *events[last + 1 :]]
     again = plan(
         rest, WINDOW, used, evict_at_ratio=evict_at_ratio, retain_ratio=retain_ratio, max_chars=max_chars
     )
-    assert -1 not in again.seqs
+    assert again.seqs != (-1,), "a placeholder alone isn't worth another"
     assert not may_go(rest, found.seqs, max_chars=max_chars)
 
 
@@ -131,8 +133,14 @@ def test_a_span_ends_before_an_image_and_the_next_begins_behind_it():
     events[3] = say(3, has_image=True)
     found = plan(events, 1_000, 900)
     assert (found.seqs, found.stops) == ((2,), [(3, "it holds an image")])
-    events[2] = say(2, "user", kept="an earlier eviction stands here")
+    events[2] = say(2, "user", is_placeholder=True)
     assert plan(events, 1_000, 900).seqs == (4, 5)
+
+
+def test_a_placeholder_leaves_with_the_next_span():
+    events = conversation()
+    events[2] = say(20, "user", is_placeholder=True)
+    assert plan(events, 1_000, 900).seqs == (20, 3, 4, 5)
 
 
 def test_an_event_that_is_too_long_for_a_batch_stays():

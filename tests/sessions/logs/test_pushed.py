@@ -177,7 +177,7 @@ def test_a_compaction_puts_its_summary_in_the_place_of_what_left():
     note = note_row(COMPACTION, {"id": "c1", "text": "the gist", "seqs": [[1, 2]], "missing": ["zz"]})
     reader = PushedReader(HEAD, None)
     effects = [e for row in rows_of(said(0), said(1), said(2), said(3), note) for e in reader.feed(row)]
-    assert reader.state() == {"next": 5, "epoch": 1, "nodes": [0, 4, 3]}
+    assert reader.state() == {"next": 5, "epoch": 1, "used": 0, "nodes": [0, 4, 3]}
     assert Shadowed([1, 2], 4) in effects
     (fact,) = [effect for effect in effects if isinstance(effect, CompactionFact)]
     assert (fact.state, fact.dropped, fact.missing, fact.summary_seq) == ("ready", [1, 2], ["zz"], 4)
@@ -213,7 +213,7 @@ def test_what_a_session_is_called_and_how_much_its_window_holds():
         {"id": "e1", "role": "assistant", "text": "x", "usage": usage, "model": "m-1"},
     )
     facts = [effect.values for effect in effects if isinstance(effect, SessionFact)]
-    assert facts == [{"title": "Tea", "context_window": 1000}, {"model": "m-1", "used_tokens": 100}]
+    assert facts == [{"title": "Tea", "context_window": 1000}, {"model": "m-1", "used_tokens": 101}]
 
 
 SPANS = st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=2).map(sorted), max_size=3)
