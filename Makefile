@@ -36,7 +36,7 @@ format: $(VENV)/installed-tests
 	$(BIN)/ruff format .
 
 unit-tests: $(VENV)/installed-tests
-	$(in_new_home) $(BIN)/pytest -m "not e2e"
+	$(in_new_home) $(BIN)/pytest -m "not e2e" -n auto --dist loadfile
 
 # In a process of their own: the browser driver keeps an event loop running, which Django's ORM refuses.
 browser-tests: $(VENV)/installed-tests

@@ -17,7 +17,7 @@ from tests.sessions.logs.claude_lines import assistant, boundary, summary, user
 from tests.sessions.stories import as_bytes, everything_in, session_id, story, write_log
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WORD = "zanzibarite"
+WORD = "feldspathine"
 
 
 @pytest.fixture
