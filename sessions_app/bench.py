@@ -16,11 +16,24 @@ from typing import Any
 
 import orjson
 
+from records.bench.clock import Pair
+from records.bench.writing import WORKSPACE_KEY
+from records.clock import now_ms
+from records.models import Scope as Tier
+from records.scope import Scope
+from records.search.search import search
+
+from .access import Access
 from .archiving import archive_run
 from .discovery import files_under
+from .injection.prestep import prestep
+from .levels import Levels
 from .logs import registry
 from .logs.rows import Row, RowSplitter
 from .logs.streams import read_stream
+from .models import OpenedSession
+from .opening import KnownSession
+from .principals import OWNER_PRINCIPAL
 
 _UUID = re.compile(rb"\b([0-9a-f]{8})(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b")
 
@@ -110,6 +123,22 @@ def import_bench(paths: list[Path]) -> ImportBench:
     result.parse_ratio = round(result.parse_seconds / result.raw_seconds, 2)
     result.archive_ratio = round(result.archive_seconds / result.raw_seconds, 2)
     return result
+
+
+def prompt_bench(questions: list[str]) -> dict[str, dict[str, Any]]:
+    """What a prompt costs an agent, besides HTTP: each question as one, against searching for it alone. In the
+    store that the bench of records has filled."""
+    now = now_ms()
+    opened = OpenedSession(session_id="bench", handle="mxs_bench", agent="bench", opened_at=now, heard_at=now)
+    OpenedSession.objects.bulk_create([opened], ignore_conflicts=True)
+    session = KnownSession("bench", "bench", "", WORKSPACE_KEY, "bench", handle="mxs_bench")
+    scope = Scope(frozenset({WORKSPACE_KEY}), frozenset({Tier.WORKSPACE}))
+    access = Access(OWNER_PRINCIPAL, scope, Levels(l3=True), session, WORKSPACE_KEY)
+    pair = Pair()
+    for text in questions:
+        pair.ours.time(prestep, access, text=text, keeps_all=True)
+        pair.raw.time(search, scope, text)
+    return {"prompt": pair.as_percentiles()}
 
 
 def _timed(work: Callable[..., None], *arguments: object) -> float:

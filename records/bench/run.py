@@ -49,8 +49,17 @@ def bench_check(records: int, tokens: int, folder: Path) -> None:
         )
 
 
+# More operations on the same store, by name, for whoever knows what is above it: of the questions, as text.
+More = Callable[[list[str]], dict[str, dict[str, Any]]]
+
+
 def bench(
-    records: int, tokens: int, folder: Path, *, say: Callable[[str], None] = lambda _: None
+    records: int,
+    tokens: int,
+    folder: Path,
+    *,
+    more: More = lambda _: {},
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The store of the running process is written to: give it a throw-away one. `folder`: a new one, for the
     bare side; `say` gets a line now and then. StoreFull, BenchError."""
@@ -73,6 +82,7 @@ def bench(
         "catalog": catalog_bench().as_percentiles(),
         "grep": grep_bench(written.sample, program).as_percentiles(),
         "index_size": as_sizes(index_bytes(), written.text_bytes),
+        **more([question.text for question in asked]),
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {

@@ -72,7 +72,7 @@ def test_the_command_prints_one_object_and_leaves_nothing_behind(tmp_path):
     assert finished.returncode == 0, finished.stderr
     result = json.loads(finished.stdout)
     assert (result["records"], result["tokens"]) == (12, 300)
-    assert result["operations"].keys() == OPERATIONS
+    assert result["operations"].keys() == OPERATIONS | {"prompt"}
     assert not (home / "records").exists()
     assert list(scratch.iterdir()) == []
 

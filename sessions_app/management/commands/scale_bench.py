@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from records.bench.run import BenchError, bench, bench_check
 from records.home import home
 from records.throwaway import is_inside, run_inside, store_prepare
-from sessions_app.bench import import_bench, logs_multiply
+from sessions_app.bench import import_bench, logs_multiply, prompt_bench
 
 _MEGABYTES, _TOKENS = 100, 10_000
 
@@ -74,8 +74,9 @@ class Command(BaseCommand):
         else:
             try:
                 result = bench(
-                    options["records"], options["tokens"], home().parent / "bare", say=self.stderr.write
-                )
+                    options["records"], options["tokens"], home().parent / "bare",
+                    more=prompt_bench, say=self.stderr.write,
+                )  # fmt: skip
             except BenchError as error:
                 raise CommandError(str(error)) from error
         if options["json"]:
