@@ -7,8 +7,10 @@ from stat import S_ISREG
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
 from sessions_app.discovery import head_read
+from sessions_app.models import Source
 
 
 class BadPayload(ValueError):
@@ -60,9 +62,17 @@ def transcript_of(payload: Payload, agent: str) -> Path | None:
         path = Path(payload.transcript_path).resolve(strict=True)
         if not path.is_relative_to(home.resolve()) or not S_ISREG(path.stat().st_mode):
             return None
+        if _is_known(payload, agent):
+            return Path(payload.transcript_path)
         head = head_read(path, agent)
     except (OSError, ValueError, RuntimeError):
         return None
     is_its_own = head is not None and payload.session_id in (head.session_id, head.parent_id)
     # By the name that the watcher knows it by.
     return Path(payload.transcript_path) if is_its_own else None
+
+
+def _is_known(payload: Payload, agent: str) -> bool:
+    """Whether discovery has read this log's head already: a hook comes at each prompt."""
+    named = Source.objects.filter(path=payload.transcript_path, agent=agent)
+    return named.filter(Q(session_id=payload.session_id) | Q(parent_id=payload.session_id)).exists()
