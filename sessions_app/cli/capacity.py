@@ -21,6 +21,7 @@ from records.recordfile import NewerSchemaError
 from records.services import Conflict, record_pin, record_set_status
 from records.writing import Writer, memory_write
 from records.written import TEXT_MAX_BYTES, Written
+from sessions_app.operations.shapes import compression_json
 from sessions_app.queries import session_get
 from sessions_app.workspaces import workspace_joined
 
@@ -84,17 +85,8 @@ def _preview_lines(preview: CompressionPreview) -> Iterator[str]:
 
 
 def _report_json(report: CompressionReport) -> dict[str, Any]:
-    return {
-        "level": str(report.pool.level),
-        "targetTokens": report.target_tokens,
-        "beforeHot": report.before_hot,
-        "afterHot": report.after_hot,
-        "coldMoved": report.cold_moved,
-        "freedTokens": report.freed_tokens,
-        "errors": report.errors,
-        "runId": report.run_id,
-        "gc": None if report.gc is None else _gc_json(report.gc),
-    }
+    gone = None if report.gc is None else _gc_json(report.gc)
+    return {**compression_json(report), "runId": report.run_id, "gc": gone}
 
 
 def _report_lines(report: CompressionReport) -> Iterator[str]:

@@ -9,6 +9,7 @@ from records import trash as bins
 from records.models import Record
 from records.scope import OWNER
 from sessions_app.forget import ForgetPlan, forget_plan, forget_run, forget_undo
+from sessions_app.operations.shapes import card_json
 from sessions_app.originals import record_rows
 from sessions_app.queries import session_get
 
@@ -37,27 +38,12 @@ def listing(options: dict[str, Any]) -> Answer:
 
 
 def card(record: Record) -> dict[str, Any]:
-    """A record without its body, as JSON says it."""
+    """A record without its body, as the commands say it."""
     return {
-        "id": record.id,
-        "kind": record.kind,
-        "scope": record.scope,
-        "status": record.status,
-        "trust": record.trust,
-        "title": record.title,
-        "summary": record.summary,
-        "useWhen": record.use_when,
-        "tags": record.tags,
-        "tokens": record.tokens,
-        "bytes": record.bytes,
-        "cold": bool(record.cold),
-        "workspace": record.workspace,
+        **card_json(record),
         "workspaceKey": record.workspace_key,
-        "sessionId": record.session_id,
         "provenance": record.provenance,
         "links": record.links,
-        "createdAt": record.created_at,
-        "updatedAt": record.updated_at,
     }
 
 

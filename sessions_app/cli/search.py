@@ -11,15 +11,14 @@ from filelock import Timeout
 
 from records import queries
 from records.hit_contexts import Question, reason_words
-from records.models import Record
 from records.scope import OWNER
 from records.search.assembling import Assembled
 from records.search.assembling import assemble as assemble_pack
 from records.search.indexing import bodies_sync
 from records.search.results import SearchAnswer, SearchHit, Snippet
 from records.search.search import search as search_records
-from records.services import Unreadable
 from sessions_app.fulltext import event_session
+from sessions_app.operations.shapes import card_json, character_offset, nav_json, pack_json
 from sessions_app.queries import session_get
 
 from .answer import Answer, Refused, size, visible, when
@@ -65,12 +64,8 @@ def _way(hit: SearchHit) -> tuple[str, int | None]:
     """(what opens the passage, its offset in characters of the body); hits give bytes."""
     record_id = hit.card.id
     if hit.offset is not None:
-        try:
-            body = queries.record_open(OWNER, record_id).body
-        except (Record.DoesNotExist, Unreadable):
-            return f"memory open {record_id}", None
-        offset = len(body[: hit.offset].decode("utf-8", "replace"))
-        return f"memory open {record_id} --offset {offset}", offset
+        offset = character_offset(OWNER, hit)
+        return f"memory open {record_id}" + (f" --offset {offset}" if offset is not None else ""), offset
     if hit.seq_start is not None:
         session = event_session(queries.record_get(OWNER, record_id))
         return f"memory read {quote(visible(session or 'SESSION'))} --seq {_span(hit, '')}", None
@@ -83,24 +78,9 @@ def _span(hit: SearchHit, sign: str) -> str:
 
 
 def _hit_json(hit: SearchHit, way: tuple[str, int | None]) -> dict[str, Any]:
-    card = hit.card
     return {
-        "id": card.id,
-        "kind": card.kind,
-        "scope": card.scope,
-        "status": card.status,
-        "trust": card.trust,
-        "title": card.title,
-        "summary": card.summary,
-        "useWhen": card.use_when,
-        "tags": card.tags,
-        "tokens": card.tokens,
-        "cold": bool(card.cold),
-        "workspace": card.workspace,
-        "workspaceKey": card.workspace_key,
-        "sessionId": card.session_id,
-        "createdAt": card.created_at,
-        "updatedAt": card.updated_at,
+        **card_json(hit.card),
+        "workspaceKey": hit.card.workspace_key,
         "score": hit.score,
         "passage": {
             "text": hit.snippet.text,
@@ -184,17 +164,7 @@ def nav(options: dict[str, Any]) -> Answer:
         )
     except queries.BadPath as error:
         raise Refused(visible(str(error))) from error
-    data = {
-        "entries": [entry._asdict() for entry in found.entries],
-        "total": found.total,
-        "offset": found.offset,
-        "limit": found.limit,
-        "hasMore": found.has_more,
-        "facets": found.facets,
-        "steps": found.steps,
-        "isPartial": found.is_partial,
-    }
-    return Answer(data, _nav_lines(found))
+    return Answer(nav_json(found), _nav_lines(found))
 
 
 def _nav_lines(found: queries.Nav) -> Iterator[str]:
@@ -222,26 +192,7 @@ def assemble(options: dict[str, Any]) -> Answer:
         pack = assemble_pack(OWNER, options["task"], budget=options["budget"], **_filters(options))
     except ValueError as error:
         raise Refused(str(error)) from error
-    data = {
-        "context": pack.context,
-        "usedTokens": pack.used_tokens,
-        "budget": options["budget"],
-        "sources": [
-            {
-                "id": source.id,
-                "title": source.title,
-                "seqStart": source.seq_start,
-                "seqEnd": source.seq_end,
-                "byteOffset": source.offset,
-                "tokens": source.tokens,
-                "isCut": source.is_cut,
-            }
-            for source in pack.sources
-        ],
-        "omitted": [asdict(left) for left in pack.omitted],
-        "hint": pack.hint,
-    }
-    return Answer(data, _pack_lines(pack, options["budget"]))
+    return Answer(pack_json(pack, options["budget"]), _pack_lines(pack, options["budget"]))
 
 
 def _pack_lines(pack: Assembled, budget: int) -> Iterator[str]:

@@ -21,7 +21,7 @@ from sessions_app.levels import LevelsOff, LevelSticky, level_enable
 from sessions_app.opening import UnknownSession
 from sessions_app.reading_soon import read_soon
 
-from .shapes import levels_json, record_json
+from .shapes import compression_json, levels_json, record_json
 
 # What only the owner lifts: an agent never confirms what it wrote itself.
 _UNDECIDED = (Status.SUGGESTED, Status.CONFLICT, Status.TRASHED)
@@ -69,18 +69,7 @@ def compress(
         session_id=access.session.session_id if access.session else "",
     )
     return {
-        "reports": [
-            {
-                "level": str(report.pool.level),
-                "targetTokens": report.target_tokens,
-                "beforeHot": report.before_hot,
-                "afterHot": report.after_hot,
-                "coldMoved": report.cold_moved,
-                "freedTokens": report.freed_tokens,
-                "errors": report.errors,
-            }
-            for report in reports
-        ],
+        "reports": [compression_json(report) for report in reports],
         "compression": compression(access),
     }
 

@@ -16,7 +16,7 @@ from sessions_app.access import Access
 from sessions_app.figures import PoolFigures, compression, pool_figures
 from sessions_app.models import L1Eviction
 
-from .shapes import card_json, hit_json, levels_json, record_json
+from .shapes import card_json, hit_json, levels_json, nav_json, pack_json, record_json
 
 INDEX_MAX, SEARCH_MAX = 300, 100
 BODY_MAX_CHARS, BODY_MAX_BYTES = 1_000_000, 256 * 1024
@@ -177,37 +177,9 @@ def nav(
     access: Access, path: str = "", *, limit: int = 50, offset: int = 0, sort: str = "updated"
 ) -> dict[str, Any]:
     """BadPath, ValueError."""
-    found = queries.nav(access.scope, path, limit=limit, offset=offset, sort=sort)
-    return {
-        "entries": [entry._asdict() for entry in found.entries],
-        "total": found.total,
-        "offset": found.offset,
-        "limit": found.limit,
-        "hasMore": found.has_more,
-        "facets": found.facets,
-        "steps": list(found.steps),
-        "isPartial": found.is_partial,
-    }
+    return nav_json(queries.nav(access.scope, path, limit=limit, offset=offset, sort=sort))
 
 
 def assemble(access: Access, task: str, *, budget: int, **filters: Unpack[Filters]) -> dict[str, Any]:
     """ValueError for a budget below the least."""
-    pack = assemble_pack(access.scope, task, budget=budget, **filters)
-    return {
-        "context": pack.context,
-        "usedTokens": pack.used_tokens,
-        "budget": budget,
-        "sources": [
-            {
-                "id": source.id,
-                "title": source.title,
-                "seqStart": source.seq_start,
-                "seqEnd": source.seq_end,
-                "tokens": source.tokens,
-                "isCut": source.is_cut,
-            }
-            for source in pack.sources
-        ],
-        "omitted": [asdict(left) for left in pack.omitted],
-        "hint": pack.hint,
-    }
+    return pack_json(assemble_pack(access.scope, task, budget=budget, **filters), budget)

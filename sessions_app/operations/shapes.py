@@ -1,10 +1,13 @@
 """Records as JSON says them."""
 
+from dataclasses import asdict
 from typing import Any
 
 from records import queries
+from records.capacity.compress import CompressionReport
 from records.models import Record
 from records.scope import Scope
+from records.search.packing import Assembled
 from records.search.results import Card, SearchHit
 from records.services import Unreadable
 from sessions_app.levels import Levels
@@ -73,3 +76,50 @@ def character_offset(scope: Scope, hit: SearchHit) -> int | None:
     except (Record.DoesNotExist, Unreadable):
         return None
     return len(body[: hit.offset].decode("utf-8", "replace"))
+
+
+def nav_json(found: queries.Nav) -> dict[str, Any]:
+    return {
+        "entries": [entry._asdict() for entry in found.entries],
+        "total": found.total,
+        "offset": found.offset,
+        "limit": found.limit,
+        "hasMore": found.has_more,
+        "facets": found.facets,
+        "steps": list(found.steps),
+        "isPartial": found.is_partial,
+    }
+
+
+def pack_json(pack: Assembled, budget: int) -> dict[str, Any]:
+    return {
+        "context": pack.context,
+        "usedTokens": pack.used_tokens,
+        "budget": budget,
+        "sources": [
+            {
+                "id": source.id,
+                "title": source.title,
+                "seqStart": source.seq_start,
+                "seqEnd": source.seq_end,
+                "byteOffset": source.offset,
+                "tokens": source.tokens,
+                "isCut": source.is_cut,
+            }
+            for source in pack.sources
+        ],
+        "omitted": [asdict(left) for left in pack.omitted],
+        "hint": pack.hint,
+    }
+
+
+def compression_json(report: CompressionReport) -> dict[str, Any]:
+    return {
+        "level": str(report.pool.level),
+        "targetTokens": report.target_tokens,
+        "beforeHot": report.before_hot,
+        "afterHot": report.after_hot,
+        "coldMoved": report.cold_moved,
+        "freedTokens": report.freed_tokens,
+        "errors": report.errors,
+    }
