@@ -5,17 +5,19 @@ several ways (candidates) -> their records are looked up, which is where the sco
 the passages are read and scored exactly (scoring) -> the best records, each with its best place.
 """
 
+import json
 import logging
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Unpack
 
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from filelock import Timeout
 
 from records.home import home
-from records.models import SearchEntry
+from records.listing import where
+from records.models import Record, SearchEntry
 from records.queries import Filters, records_filtered
 from records.scope import Scope
 
@@ -42,6 +44,7 @@ _LITERAL_MAX, _LITERAL_HITS, _LITERAL_SECONDS = 80, 5, 1.0
 _NARROW = 2_000
 # What is not in the body index yet and can be brought in without keeping the caller waiting.
 _SYNC_RECORDS, _SYNC_BYTES, _SYNC_SECONDS = 200, 4_000_000, 0.5
+_TOGETHER = 500
 _FILTERED = ("kinds", "statuses", "session_id", "cold", "tag", "agent")
 
 EMPTY = "There is nothing to search for in this: give a word, a name, a path or a number."
@@ -164,13 +167,35 @@ def _narrow(scope: Scope, filters: Filters) -> list[int] | None:
     return numbers if len(numbers) <= _NARROW else None
 
 
+# As the table names them, where that is not the attribute's name.
+_COLUMNS = ", ".join(
+    f"records.{Record._meta.get_field(name).column}" for name in Card._fields if name != "number"
+)
+_JSON = tuple(Card._fields.index(name) for name in ("tags", "entities"))
+
+
 def _cards(scope: Scope, filters: Filters, numbers: set[int]) -> dict[int, Card]:
-    """Here scope and filters decide what may be shown."""
-    if not numbers:
+    """Here scope and filters decide what may be shown. (Written out: by the ORM it took a third of a search.)"""
+    condition = where(records_filtered(scope, **filters))
+    if not numbers or not condition.sql:
         return {}
-    entries = dict(SearchEntry.objects.filter(number__in=numbers).values_list("record_id", "number"))
-    shown = records_filtered(scope, **filters).filter(pk__in=entries).values_list(*Card._fields[1:])
-    return {entries[row[0]]: Card(entries[row[0]], *row) for row in shown}
+    found: dict[int, Card] = {}
+    wanted = sorted(numbers)
+    with connection.cursor() as cursor:
+        for start in range(0, len(wanted), _TOGETHER):
+            chunk = wanted[start : start + _TOGETHER]
+            cursor.execute(
+                f"SELECT search_entries.number, {_COLUMNS} FROM search_entries "  # noqa: S608
+                "CROSS JOIN records ON records.id = search_entries.record_id "
+                f"WHERE search_entries.number IN ({', '.join(['%s'] * len(chunk))}) AND ({condition.sql})",
+                (*chunk, *condition.params),
+            )
+            for row in cursor.fetchall():
+                values = list(row)
+                for index in _JSON:
+                    values[index] = json.loads(values[index])
+                found[row[0]] = Card(*values)
+    return found
 
 
 @lru_cache(maxsize=4)
