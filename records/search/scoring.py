@@ -60,6 +60,8 @@ class Spotter:
             if beginnings
             else None
         )
+        # What each word holds: the passages of one question say the same words over and over.
+        self._known: dict[bytes, list[str]] = {}
 
     def spots(self, folded: str) -> dict[str, list[int]]:
         """Where each term that occurs begins: characters for CJK, else bytes. `folded`: but for its case."""
@@ -93,13 +95,19 @@ class Spotter:
         """(start, end, terms) of the words and identifiers that hold terms of the question."""
         if self._chunks is None:
             return
+        known = self._known
         for match in self._chunks.finditer(data):
             start, end = match.span()
-            chunk = data[start:end].decode("utf-8", "replace")
-            parts = (chunk,) if chunk.isascii() else without_cjk(chunk)[0].split()
-            terms = [term for part in parts for term in terms_of_chunk(part) if term in self._words]
+            word = data[start:end]
+            terms = known.get(word)
+            if terms is None:
+                terms = known[word] = self._terms_in(word.decode("utf-8", "replace"))
             if terms:
                 yield start, end, terms
+
+    def _terms_in(self, chunk: str) -> list[str]:
+        parts = (chunk,) if chunk.isascii() else without_cjk(chunk)[0].split()
+        return [term for part in parts for term in terms_of_chunk(part) if term in self._words]
 
 
 def _beginning(term: str) -> str:
@@ -135,6 +143,9 @@ class Scorer:
         self.relevance = Relevance(
             asked, {term: with_it for term, (_, with_it) in frequencies.items()}, statistics.records
         )
+        own = {term: weight for term, weight in self._passage_weights.items() if term not in asked.aliases}
+        total = sum(own.values()) or 1.0
+        self._shares = {term: weight / total for term, weight in own.items()}
         self._exacts = [
             (exact, (QUOTED if exact in asked.quoted else EXACTS) * self.share(exact))
             for exact in asked.exacts
@@ -194,9 +205,9 @@ class Scorer:
 
     def share(self, text: str) -> float:
         """How much of the question a text holds, 0 to 1, by what its terms weigh."""
-        weights = {term: weight for term, weight in self._passage_weights.items() if self._counts(term)}
+        weights = self._shares
         held = self.spotter.spots(fold_case_kept(text)).keys() & weights
-        return sum(weights[term] for term in held) / (sum(weights.values()) or 1.0)
+        return sum(weights[term] for term in held)
 
     def is_hit(self, terms: Iterable[str]) -> bool:
         """That these say enough of a short question: the "e" of "E0308" does not. Long ones hold much that no
@@ -212,9 +223,6 @@ class Scorer:
             return True
         held = {aliases.get(term, term) for term in terms}
         return sum(weights.get(term, 0.0) for term in held) >= LEAST_SHARE * sum(weights.values())
-
-    def _counts(self, term: str) -> bool:
-        return term not in self.asked.aliases
 
     def equals_one(self, values: Iterable[str]) -> bool:
         """That the question says one of these values as it is."""
