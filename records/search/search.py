@@ -17,7 +17,7 @@ from filelock import Timeout
 
 from records.home import home
 from records.listing import where
-from records.models import Record, SearchEntry
+from records.models import SearchEntry
 from records.queries import Filters, records_filtered
 from records.scope import Scope
 
@@ -167,11 +167,10 @@ def _narrow(scope: Scope, filters: Filters) -> list[int] | None:
     return numbers if len(numbers) <= _NARROW else None
 
 
-# As the table names them, where that is not the attribute's name.
-_COLUMNS = ", ".join(
-    f"records.{Record._meta.get_field(name).column}" for name in Card._fields if name != "number"
-)
-_JSON = tuple(Card._fields.index(name) for name in ("tags", "entities"))
+# As the table names them.
+_STORED = {"tags": "tags_json", "entities": "entities_json"}
+_COLUMNS = ", ".join(f"records.{_STORED.get(name, name)}" for name in Card._fields if name != "number")
+_JSON = tuple(Card._fields.index(name) for name in _STORED)
 
 
 def _cards(scope: Scope, filters: Filters, numbers: set[int]) -> dict[int, Card]:
