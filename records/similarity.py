@@ -11,8 +11,9 @@ import hashlib
 from difflib import SequenceMatcher
 
 from .ids import normalise
+from .search.extraction import extract
 from .search.stopwords import ENGLISH
-from .search.terms import Sort, chunk_terms, extract, stem
+from .search.terms import Sort, chunk_terms, stem
 
 SAME = 0.95
 # Comparing takes time that grows with the square of the words; longer texts are the same or are not.

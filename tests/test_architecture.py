@@ -26,6 +26,8 @@ PURE = [
     "records/bench/corpus.py",
     "records/evaluation/figures.py",
     "records/evaluation/suite.py",
+    "records/search/extraction.py",
+    "records/search/extractors.py",
     "records/search/grep_pattern.py",
     "records/search/grep_rg.py",
     "records/search/grep_scan.py",

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from .terms import extract
+from .extraction import extract
 
 FIELDS = ("title", "tags", "summary", "use_when", "abstract")
 # bm25()'s weights, in the order of the columns.

@@ -12,7 +12,7 @@ import opencc
 # Han, kana, hangul: scripts whose words are not set apart by spaces.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 
-_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u03ff\u0400-\u052f\u1e00-\u1fff]")
+_ACCENTED = "\u00c0-\u024f\u0300-\u03ff\u0400-\u052f\u1e00-\u1fff"
 
 
 @cache
@@ -26,20 +26,21 @@ def _simplified() -> dict[int, str]:
 
 
 @cache
-def _traditional() -> re.Pattern[str]:
-    return re.compile(f"[{''.join(map(chr, _simplified()))}]")
+def _unfolded() -> re.Pattern[str]:
+    """A traditional character, or one with an accent."""
+    return re.compile(f"[{_ACCENTED}{''.join(map(chr, _simplified()))}]")
 
 
 def fold_case_kept(text: str) -> str:
     """`text` folded except for its case, by which identifiers are split."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKC", text)
-    # Both are dear, and most text has neither.
-    if _traditional().search(text):
-        text = text.translate(_simplified())
-    if not _ACCENTED.search(text):
+    # All of it is dear, and most text needs none.
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    if not _unfolded().search(text):
         return text
+    text = text.translate(_simplified())
     decomposed = unicodedata.normalize("NFD", text)
     # Accents of Latin and Greek go; marks that make another letter (kana, hangul) are put back together.
     kept = "".join(mark for mark in decomposed if not "\u0300" <= mark <= "\u036f")

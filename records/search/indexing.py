@@ -6,11 +6,12 @@ the record has changed again meanwhile. Killed anywhere in between, the next run
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Sum
 from filelock import Timeout
 
 from records import places
@@ -21,9 +22,9 @@ from records.recordfile import body_of
 
 from .cards import card_fields, cards_purge, cards_write
 from .engine import Entry, IndexDamaged, Part, Writer, writing
-from .passages import passages
+from .extraction import Extract, Piece, TakenApart, extract, take_apart
+from .extractors import WORTH_BYTES, Extractors
 from .pools import PoolName, bodies_lock, folder_discard, layout_ensure
-from .terms import Extract, extract
 
 logger = logging.getLogger(__name__)
 
@@ -60,17 +61,27 @@ def bodies_sync(
             SearchEntry.objects.update(pending=1)
         _vanished_mark()
         total = bodies_pending() if say else 0
-        while most_records is None or done.records + done.removed < most_records:
-            batch = _next_batch(BATCH if most_records is None else most_records)
-            if not batch:
-                break
-            _write(batch, done)
-            if say:
-                say(done.records + done.removed, total)
-        if purge:
-            for pool in _stale_pools():
-                _write_anew(pool)
+        with _extractors(most_records) as extractors:
+            while most_records is None or done.records + done.removed < most_records:
+                batch = _next_batch(BATCH if most_records is None else most_records)
+                if not batch:
+                    break
+                _write(batch, done, extractors)
+                if say:
+                    say(done.records + done.removed, total)
+            if purge:
+                for pool in _stale_pools():
+                    _write_anew(pool, extractors)
     return done
+
+
+def _extractors(most_records: int | None) -> Extractors:
+    """Several processes only where they are worth their start."""
+    if most_records is not None:
+        return Extractors(0)
+    waiting = SearchEntry.objects.filter(pending=1).values("record_id")
+    size = Record.objects.filter(pk__in=waiting, cold=0).aggregate(size=Sum("bytes"))["size"] or 0
+    return Extractors() if size >= WORTH_BYTES else Extractors(0)
 
 
 def bodies_rebuild(workspace_key: str | None = None, say: Say | None = None) -> Synced:
@@ -108,7 +119,7 @@ def _next_batch(size: int) -> list[SearchEntry]:
     return list(pending.filter(workspace_key=first.workspace_key, scope=first.scope)[:size])
 
 
-def _write(batch: Sequence[SearchEntry], done: Synced) -> None:
+def _write(batch: Sequence[SearchEntry], done: Synced, extractors: Extractors) -> None:
     pool = PoolName(batch[0].workspace_key, batch[0].scope)
     records = {record.id: record for record in Record.objects.filter(pk__in=[e.record_id for e in batch])}
     gone = [entry for entry in batch if entry.record_id not in records]
@@ -116,9 +127,8 @@ def _write(batch: Sequence[SearchEntry], done: Synced) -> None:
         with writing(pool.path) as writer:
             # Of new ones too: a run that was killed may have written them and not said so.
             writer.remove(entry.number for entry in batch)
-            for entry in batch:
-                if entry.record_id in records:
-                    _add_record(writer, entry.number, records[entry.record_id])
+            there = [entry for entry in batch if entry.record_id in records]
+            _add_all(writer, ((entry.number, records[entry.record_id]) for entry in there), extractors)
             writer.commit()
             done.passages += writer.added
     except IndexDamaged as error:
@@ -159,15 +169,17 @@ def _stale_pools() -> Iterator[PoolName]:
             yield PoolName(key, scope)
 
 
-def _write_anew(pool: PoolName) -> None:
+def _write_anew(pool: PoolName, extractors: Extractors) -> None:
     """In one commit: readers see the old state until it is done, then the old files go."""
     entries = SearchEntry.objects.filter(workspace_key=pool.workspace_key, scope=pool.scope)
     with writing(pool.path) as writer:
         writer.clear()
-        for entry in entries.order_by("number").iterator():
-            record = Record.objects.filter(pk=entry.record_id).first()
-            if record is not None:
-                _add_record(writer, entry.number, record)
+        records = (
+            (entry.number, record)
+            for entry in entries.order_by("number").iterator()
+            for record in Record.objects.filter(pk=entry.record_id)
+        )
+        _add_all(writer, records, extractors)
         writer.commit()
     (pool.path / _STALE).unlink(missing_ok=True)
 
@@ -183,18 +195,35 @@ def bodies_forgotten() -> None:
             continue
         records = Record.objects.filter(workspace_key=key, scope=scope).values_list("bytes", flat=True)
         if sum(records) <= SMALL_POOL_BYTES:
-            with bodies_lock():
-                _write_anew(pool)
+            with bodies_lock(), Extractors(0) as extractors:
+                _write_anew(pool, extractors)
 
 
-def _add_record(writer: Writer, number: int, record: Record) -> None:
-    """The card goes in last: it holds every term of the record once."""
+def _add_all(writer: Writer, records: Iterable[tuple[int, Record]], extractors: Extractors) -> None:
+    """(entry's number, record)"""
+    items = (((number, record, len(body)), body) for number, record in records for body in [_body(record)])
+    for (number, record, size), taken in extractors.taken_apart(items):
+        _add_record(writer, number, record, taken, size)
+
+
+def _body(record: Record) -> bytes:
+    """Empty for a cold one, and when its file is missing."""
+    if record.cold:
+        return b""
+    place = places.find(places.place_of(record.id, record.workspace_key, cold=False))
+    return body_of(places.read(place).data) if place else b""
+
+
+def _add_record(writer: Writer, number: int, record: Record, taken: TakenApart, size: int) -> None:
+    """`size`: bytes of its body. The card goes in last: it holds every term of the record once."""
     session = record.session_id if record.scope == Pool.SESSION else ""
-    whole: set[str] = set()
-    entries = [] if record.cold else list(_body_entries(number, session, record, whole))
     card = extract("\n".join([record.id, *filter(None, card_fields(_row(record)).values())]))
-    total = card.length + sum(entry.length for entry in entries)
-    for entry in entries:
+    total = card.length + taken.length
+    whole = taken.whole
+    for piece in taken.pieces:
+        entry = _entry(number, Part.BODY, piece, piece.start, piece.size, session)
+        entry.tail = size - piece.start
+        entry.seq_start, entry.seq_end = piece.seq_start, piece.seq_end
         entry.total = total
         writer.add(entry)
     if not record.cold:
@@ -208,32 +237,18 @@ def _add_record(writer: Writer, number: int, record: Record) -> None:
     writer.add(entry)
 
 
-def _body_entries(number: int, session: str, record: Record, whole: set[str]) -> Iterator[Entry]:
-    place = places.find(places.place_of(record.id, record.workspace_key, cold=bool(record.cold)))
-    if place is None:
-        return
-    body = body_of(places.read(place).data)
-    for passage in passages(body):
-        found = extract(passage.text)
-        whole.update(found.terms.split())
-        entry = _entry(number, Part.BODY, found, passage.start, passage.size, session)
-        entry.tail = len(body) - passage.start
-        entry.seq_start, entry.seq_end = passage.seq_start, passage.seq_end
-        yield entry
-
-
 def _overflow_entries(number: int, session: str, record: Record, whole: set[str]) -> Iterator[Entry]:
     """What the body leaves out of its longest events."""
     for event in overflow_texts(record):
         text = event.text.encode("utf-8", "surrogatepass")
         start = len(event.text[: event.shown].encode("utf-8", "surrogatepass"))
-        for passage in passages(text[start:]):
-            found = extract(passage.text)
-            whole.update(found.terms.split())
-            entry = _entry(number, Part.OVERFLOW, found, start + passage.start, passage.size, session)
+        taken = take_apart(text[start:])
+        whole.update(taken.whole)
+        for piece in taken.pieces:
+            entry = _entry(number, Part.OVERFLOW, piece, start + piece.start, piece.size, session)
             entry.seq_start = entry.seq_end = event.seq
             yield entry
 
 
-def _entry(number: int, part: int, found: Extract, at: int, size: int, session: str) -> Entry:
+def _entry(number: int, part: int, found: Extract | Piece, at: int, size: int, session: str) -> Entry:
     return Entry(number, part, found.terms, found.exact, at, size, None, None, found.length, session=session)

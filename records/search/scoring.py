@@ -14,10 +14,11 @@ from typing import NamedTuple
 import re2
 
 from .engine import Statistics
+from .extraction import identifier_spans, terms_of_chunk
 from .folding import case_and_spaces, fold_case_kept, fold_spaces
 from .query import Asked
 from .relevance import Relevance
-from .terms import identifier_spans, is_cjk, terms_of_chunk, without_cjk
+from .terms import is_cjk, without_cjk
 
 PASSAGE_K1, PASSAGE_B = 1.2, 0.7
 RECORD_K1, RECORD_B = 1.5, 0.75

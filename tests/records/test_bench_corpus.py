@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from records.bench.corpus import MIX, Corpus, Sort
-from records.search.terms import chunk_exact, extract
+from records.search.extraction import extract
+from records.search.terms import chunk_exact
 from records.tokens import estimate
 
 HAN = re.compile(r"[\u4e00-\u9fff]")

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from records.search.extraction import extract
 from records.search.folding import fold, fold_case_kept
 from records.search.passages import OUTPUT, passages
 from records.search.query import QUERY_MAX, ask
 from records.search.scoring import Spotter
-from records.search.terms import chunk_exact, chunk_terms, extract
+from records.search.terms import chunk_exact, chunk_terms
 
 
 def terms(text: str) -> list[str]:
