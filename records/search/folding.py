@@ -12,7 +12,8 @@ import opencc
 # Han, kana, hangul: scripts whose words are not set apart by spaces.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 
-_ACCENTED = "\u00c0-\u024f\u0300-\u03ff\u0400-\u052f\u1e00-\u1fff"
+_ACCENTS = "\u00c0-\u024f\u0300-\u03ff\u0400-\u052f\u1e00-\u1fff"
+_ACCENTED = re.compile(f"[{_ACCENTS}]")
 
 
 @cache
@@ -28,7 +29,7 @@ def _simplified() -> dict[int, str]:
 @cache
 def _unfolded() -> re.Pattern[str]:
     """A traditional character, or one with an accent."""
-    return re.compile(f"[{_ACCENTED}{''.join(map(chr, _simplified()))}]")
+    return re.compile(f"[{_ACCENTS}{''.join(map(chr, _simplified()))}]")
 
 
 def fold_case_kept(text: str) -> str:
@@ -41,6 +42,8 @@ def fold_case_kept(text: str) -> str:
     if not _unfolded().search(text):
         return text
     text = text.translate(_simplified())
+    if not _ACCENTED.search(text):
+        return text
     decomposed = unicodedata.normalize("NFD", text)
     # Accents of Latin and Greek go; marks that make another letter (kana, hangul) are put back together.
     kept = "".join(mark for mark in decomposed if not "\u0300" <= mark <= "\u036f")
