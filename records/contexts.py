@@ -1,6 +1,6 @@
 """What the pages of records show, made from queries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from .templatetags.foreign import visible
 PAGE_SIZE = 50
 # Hits while one types, and when somebody asks for more of them.
 HITS_FEW, HITS_MANY = 20, 100
+PINNED_SHOWN, THREADS_SHOWN = 6, 4
 LOST_CATEGORIES = ("paths", "commands", "errors", "numbers", "decisions")
 # The section of an archive's body that lists what the summary lost, and the one that follows it.
 _LOST_HEADING = "Lost by the summary"
@@ -33,8 +34,18 @@ class WorkspaceChoice:
 
 
 @dataclass(frozen=True)
+class KindChoice:
+    """`share`: of the hot tokens, in per cent."""
+
+    value: str
+    label: str
+    count: int
+    share: int
+
+
+@dataclass(frozen=True)
 class MemoryPage:
-    """`found`: what a search said besides its hits, None when there was nothing to search for; `limit`: of
+    """`tops`: (what they are, the query that lists them, records) above an unfiltered list; `found`: what a search said besides its hits, None when there was nothing to search for; `limit`: of
     its hits."""
 
     filters: Filters
@@ -43,6 +54,7 @@ class MemoryPage:
     next_query: str = ""
     found: Found | None = None
     limit: int = HITS_FEW
+    tops: Sequence[tuple[str, str, Sequence[Record]]] = ()
 
     @property
     def amount(self) -> str:
@@ -79,10 +91,24 @@ class MemoryPage:
         return sorted({agent for _, _, agent in self._places if agent})
 
     @property
-    def kinds(self) -> list[tuple[str, str, int]]:
-        """(value, label, records) of the kinds that occur."""
-        counts = self.totals.by_kind
-        return [(kind.value, kind.label, counts[kind]) for kind in Kind if counts.get(kind)]
+    def kinds(self) -> list[KindChoice]:
+        """Those that occur."""
+        counts, tokens = self.totals.by_kind, self.totals.hot_by_kind
+        total = self.totals.hot_tokens or 1
+        return [
+            KindChoice(kind.value, kind.label, counts[kind], round(100 * tokens.get(kind, 0) / total))
+            for kind in Kind
+            if counts.get(kind)
+        ]
+
+    @property
+    def waiting(self) -> int:
+        """Records that wait for a confirmation."""
+        return self.totals.by_status.get(Status.SUGGESTED, 0)
+
+    @property
+    def conflicts(self) -> int:
+        return self.totals.by_status.get(Status.CONFLICT, 0)
 
     @property
     def statuses(self) -> list[tuple[str, str, int]]:
@@ -92,13 +118,6 @@ class MemoryPage:
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
         return ORDERS
-
-    @property
-    def hot_share(self) -> list[tuple[str, int]]:
-        """Each kind's share of all tokens in per cent, the largest first."""
-        total = self.totals.tokens or 1
-        shares = ((kind, round(100 * count / total)) for kind, count in self.totals.by_kind_tokens.items())
-        return sorted((share for share in shares if share[1]), key=lambda share: -share[1])
 
 
 def memory_page(filters: Filters, after: str = "", *, limit: int = HITS_FEW) -> MemoryPage:
@@ -116,7 +135,19 @@ def memory_page(filters: Filters, after: str = "", *, limit: int = HITS_FEW) -> 
         **filters.of_records,
     )
     next_query = filters.query(after=page.next_cursor) if page.next_cursor else ""
-    return MemoryPage(filters, [Row(record) for record in page.records], facets(OWNER), next_query)
+    rows = [Row(record) for record in page.records]
+    tops = [] if after or filters != Filters() else _tops()
+    return MemoryPage(filters, rows, facets(OWNER), next_query, tops=tops)
+
+
+def _tops() -> list[tuple[str, str, Sequence[Record]]]:
+    """What one comes back for."""
+    pinned = record_list(OWNER, statuses=[Status.PINNED], limit=PINNED_SHOWN).records
+    threads = record_list(
+        OWNER, kinds=[Kind.OPEN_THREAD], statuses=[Status.ACTIVE], limit=THREADS_SHOWN
+    ).records
+    found = [("Pinned", "status=pinned", pinned), ("Open threads", "kind=open-thread", threads)]
+    return [each for each in found if each[2]]
 
 
 @dataclass(frozen=True)

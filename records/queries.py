@@ -75,6 +75,7 @@ class Facets:
     bytes: int = 0
     by_kind: dict[str, int] = field(default_factory=dict)
     by_kind_tokens: dict[str, int] = field(default_factory=dict)
+    hot_by_kind: dict[str, int] = field(default_factory=dict)
     by_status: dict[str, int] = field(default_factory=dict)
     oldest: int | None = None
     newest: int | None = None
@@ -211,3 +212,4 @@ def _add(result: Facets, total: Mapping[str, Any]) -> None:
     else:
         result.hot_count += records
         result.hot_tokens += tokens
+        result.hot_by_kind[kind] = result.hot_by_kind.get(kind, 0) + tokens

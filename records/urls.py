@@ -5,5 +5,5 @@ from . import views
 app_name = "records"
 urlpatterns = [
     path("<str:record_id>/", views.record_detail, name="detail"),
-    path("<str:record_id>/pin", views.record_pin, name="pin"),
+    path("<str:record_id>/edit", views.record_edit, name="edit"),
 ]

@@ -1,6 +1,8 @@
 """The Memory page and a record's own page. What forgets records is with the sessions they came from."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -8,16 +10,16 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape, format_html
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from . import services
 from .contexts import HITS_FEW, HITS_MANY, BodyPart, RecordPage, Wanted, body_part, memory_page, record_page
-from .models import Record, Status
+from .forms import CardForm
+from .models import Record
 from .page_filters import Filters
 from .queries import OpenedRecord, record_get, record_open
 from .recordfile import NewerSchemaError
 from .scope import OWNER
-from .templatetags.foreign import isolated
 
 
 @require_safe
@@ -56,11 +58,11 @@ def record_detail(request: HttpRequest, record_id: str) -> HttpResponse:
     record = _record(record_id)
     page = record_page(record)
     opened, problem = _opened(record)
-    is_whole = not is_part(request)
+    is_whole, is_pane = not is_part(request), "pane" in request.GET
     part: BodyPart | None = (
         body_part(opened, wanted, _session_url(page), with_lead=is_whole) if opened else None
     )
-    template = "records/record.html" if is_whole else "records/record.html#part"
+    template = "records/record.html" + ("" if is_whole else "#pane" if is_pane else "#part")
     values = {
         "page": record_page(opened.record, opened.body) if opened else page,
         "part": part,
@@ -73,31 +75,52 @@ def record_detail(request: HttpRequest, record_id: str) -> HttpResponse:
     return response
 
 
-@require_POST
-def record_pin(request: HttpRequest, record_id: str) -> HttpResponse:
-    pinned = request.POST.get("pinned") == "1"
+@require_http_methods(["GET", "HEAD", "POST"])
+def record_edit(request: HttpRequest, record_id: str) -> HttpResponse:
+    """Of the card; the archived text stays what it was."""
     record = _record(record_id)
-    if pinned == (record.status == Status.PINNED):
-        state = record.get_status_display()
-        messages.info(
-            request, format_html("Nothing to do: “{}” is {} already.", isolated(record.title), state)
-        )
-    else:
-        record = _pin(request, record, pinned=pinned)
-    if is_part(request):
-        return render(request, "records/memory.html#changed", {"record": record})
-    return redirect("records:detail", record_id=record_id)
+    form = CardForm(request.POST or None, record=record)
+    if request.method == "POST" and form.is_valid():
+        changes = _changes(form, record)
+        if not changes:
+            messages.info(request, "Nothing was changed: it says this already.")
+            return redirect("records:detail", record_id=record_id)
+        try:
+            services.record_update(
+                record_id, expected_hash=form.cleaned_data["content_hash"], changes=changes, actor="owner"
+            )
+        except services.Conflict:
+            form = _outdated(request, record_id)
+        except (ValueError, services.Unreadable, NewerSchemaError, OSError) as error:
+            form.add_error(None, f"Nothing was saved: {error}")
+        else:
+            messages.success(request, format_html("Saved: {}.", ", ".join(_labels(form, changes))))
+            return redirect("records:detail", record_id=record_id)
+    return render(request, "records/edit.html", {"form": form, "record": record, "section": "memory"})
 
 
-def _pin(request: HttpRequest, record: Record, *, pinned: bool) -> Record:
-    try:
-        changed = services.record_pin(record.id, pinned=pinned, actor="owner")
-    except (services.Conflict, services.Unreadable, NewerSchemaError) as error:
-        messages.error(request, f"Nothing was changed: {error}")
-        return record
-    done = "Pinned" if pinned else "No longer pinned"
-    messages.success(request, format_html("{}: “{}”.", done, isolated(record.title)))
-    return changed
+def _outdated(request: HttpRequest, record_id: str) -> CardForm:
+    """What was typed, to be saved over what the record says by now, if it is sent again."""
+    record = _record(record_id)
+    typed = request.POST.copy()
+    typed["content_hash"] = record.content_hash
+    form = CardForm(typed, record=record)
+    problem = format_html(
+        'The record has changed since this page was opened, and nothing was saved. <a href="{}">See what it says '
+        "now</a>; to save yours over it, send this again.",
+        reverse("records:detail", args=[record_id]),
+    )
+    form.add_error(None, problem)
+    return form
+
+
+def _changes(form: CardForm, record: Record) -> dict[str, Any]:
+    given = {name: form.cleaned_data[name] for name in ("title", "use_when", "summary", "tags", "status")}
+    return {name: value for name, value in given.items() if value != getattr(record, name)}
+
+
+def _labels(form: CardForm, names: Iterable[str]) -> list[str]:
+    return [str(form[name].label).lower() for name in names]
 
 
 def is_part(request: HttpRequest) -> bool:

@@ -86,7 +86,7 @@ def memory_write(written: Written, writer: Writer) -> WriteAnswer:
         raise ValueError("scope must be session or workspace, and a workspace is needed.")
     given = checked(written)
     pool = writer.pool
-    with _writing(pool):
+    with pool_writing(pool):
         _check_superseded(given, pool)
         known, dedupe, likeness = _known(written.text, given, pool)
         if known is not None:
@@ -101,7 +101,7 @@ def memory_write(written: Written, writer: Writer) -> WriteAnswer:
 def _write(given: Checked, text: str, writer: Writer, pool: CapacityPool) -> WriteAnswer:
     draft = _draft(given, text, writer)
     superseded = _superseded(given, writer)
-    others = _others(given.slot, pool, [draft.id, *(each.id for each in superseded)])
+    others = claims_about(given.slot, pool, [draft.id, *(each.id for each in superseded)])
     waits = settings.MEMEX_REQUIRE_CONFIRMATION and not writer.by_person
     if waits:
         # What nobody has confirmed changes nothing that is known.
@@ -211,10 +211,11 @@ def _seen_again(known: Record, writer: Writer) -> Record:
 def _contradicted(known: Record, pool: CapacityPool, given: Checked, writer: Writer) -> list[Record]:
     """Also of a write that was cut short before it said so."""
     superseded = [each.id for each in _superseded(given, writer)]
-    return _others(known.slot, pool, [known.id, *superseded])
+    return claims_about(known.slot, pool, [known.id, *superseded])
 
 
-def _others(slot: str, pool: CapacityPool, besides: Sequence[str]) -> list[Record]:
+def claims_about(slot: str, pool: CapacityPool, besides: Sequence[str]) -> list[Record]:
+    """What a pool says of a slot and still holds or is disputed, the oldest first."""
     if not slot:
         return []
     claims = Record.objects.exclude(slot="").filter(pool.q(), slot=slot, status__in=_CLAIMED)
@@ -260,7 +261,7 @@ def _superseded(given: Checked, writer: Writer) -> list[Record]:
 
 
 @contextmanager
-def _writing(pool: CapacityPool) -> Iterator[None]:
+def pool_writing(pool: CapacityPool) -> Iterator[None]:
     """One writer a pool at a time. Not the lock of a compression, which may take minutes."""
     make_dir(locks_dir())
     with ExitStack() as held:

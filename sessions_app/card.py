@@ -88,7 +88,7 @@ class CardBuilder:
         first = next(
             (text for text in (*self._sayings, *self._context, self._order, self._answer, gist) if text), ""
         )
-        title = one_line(first, TITLE_CHARACTERS) or f"Events #{seq_start}–#{seq_end}"
+        title = one_line(_heading(first) or first, TITLE_CHARACTERS) or f"Events #{seq_start}–#{seq_end}"
         sayings = self._sayings or self._context or [text for text in (self._order, self._answer) if text]
         return Card(
             title=title,
@@ -122,6 +122,15 @@ class CardBuilder:
 def one_line(text: str, limit: int) -> str:
     """`text` on one line of at most `limit` characters, cut at a word where there is one."""
     return _cut(" ".join(text[: limit * 4].split()), limit)
+
+
+_HEADING = re.compile(r"\s*#{1,6} +(\S.*)")
+
+
+def _heading(text: str) -> str:
+    """Of a message that is a document of its own; "" for any other."""
+    found = _HEADING.match(text)
+    return found[1] if found else ""
 
 
 def _cut(text: str, limit: int) -> str:

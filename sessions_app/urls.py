@@ -2,7 +2,7 @@ from urllib.parse import quote, unquote
 
 from django.urls import path, register_converter
 
-from .views import forgetting, originals, sessions, store, switching
+from .views import deciding, forgetting, originals, remembering, sessions, store, switching
 
 
 class ForeignIdConverter:
@@ -39,6 +39,9 @@ urlpatterns = [
         sessions.session_compaction,
         name="compaction",
     ),
+    path("records/act", deciding.records_act, name="records_act"),
+    path("records/undo", deciding.records_undo, name="records_undo"),
+    path("records/new", remembering.memory_new, name="memory_new"),
     path("records/forget", forgetting.records_forget, name="forget_records"),
     path("records/<str:record_id>/original", originals.record_original, name="original"),
     path("workspaces/", store.workspaces, name="workspaces"),

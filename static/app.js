@@ -146,3 +146,54 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("job-ended", () => {
   if (document.querySelector("[data-reload-after-job]")) location.reload();
 });
+
+// How many records are chosen. (The bar itself is shown by the style sheet.)
+document.addEventListener("change", (event) => {
+  if (!event.target.matches(".pick input")) return;
+  const count = document.querySelectorAll(".pick input:checked").length;
+  const said = document.querySelector("#bulk [data-count]");
+  if (!said) return;
+  said.hidden = false;
+  said.textContent = `${count} chosen`;
+});
+
+// What was done with the chosen ones is done: none is chosen any more.
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target.id === "bulk" && event.detail.successful) event.target.reset();
+});
+
+// On a wide screen a record opens beside the list; with Ctrl, the middle button or a narrow screen as a page.
+(() => {
+  const wide = matchMedia("(min-width: 75rem)");
+  const pane = () => document.getElementById("pane");
+  const mark = (row) => {
+    for (const each of document.querySelectorAll(".record[aria-current]")) each.removeAttribute("aria-current");
+    row?.setAttribute("aria-current", "true");
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(".record h2 a, .record .place a[data-pane]");
+    if (!link || !pane() || !wide.matches) return;
+    if (event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    const address = new URL(link.href);
+    address.searchParams.set("pane", "1");
+    const row = link.closest(".record");
+    window.htmx.ajax("GET", address.pathname + address.search, { target: "#pane", swap: "innerHTML" }).then(() => {
+      pane().hidden = false;
+      pane().scrollTop = 0;
+      mark(row);
+      pane().querySelector("#passage")?.scrollIntoView({ block: "center" });
+    });
+  });
+  const close = () => {
+    if (!pane() || pane().hidden) return;
+    pane().hidden = true;
+    pane().replaceChildren();
+    document.querySelector(".record[aria-current] h2 a")?.focus();
+    mark(null);
+  };
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-close-pane]")) close(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.target.closest("input, textarea, select, dialog")) close();
+  });
+})();

@@ -80,6 +80,9 @@ def test_choosing_a_folder_archiving_and_reading(owner_page: Page, server):
     expect(records.get_by_role("button", name="Unpin")).to_be_focused()
 
     records.get_by_role("link", name=title).first.click()
+    pane = owner_page.get_by_role("region", name="The record that is open")
+    expect(pane.get_by_role("heading", name=title)).to_be_visible()
+    pane.get_by_role("link", name="Open as a page").click()
     expect(owner_page.get_by_role("heading", name="What the summary lost")).to_be_visible()
     expect(owner_page.get_by_text("row of output;").first).to_be_visible()
     owner_page.get_by_role("link", name=re.compile("Open the original at #")).click()

@@ -54,7 +54,7 @@ def test_a_switch_goes_back_to_what_it_was(failing_page, failure, said):
 
 def test_what_is_gone_is_said_to_be_gone(failing_page):
     failing_page.goto("/?q=breakwater")
-    failing_page.route("**/pin", lambda route: route.fulfill(status=404, body="<h1>Not here</h1>"))
+    failing_page.route("**/records/act", lambda route: route.fulfill(status=404, body="<h1>Not here</h1>"))
     failing_page.locator("li.record").first.get_by_role("button", name="Pin").click()
     expect(failing_page.get_by_role("alert")).to_contain_text(
         "It may have been forgotten or purged meanwhile"

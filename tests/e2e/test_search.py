@@ -115,7 +115,7 @@ def test_a_hit_leads_into_its_session(owner_page: Page, archive):
 def test_filters_hold_and_pinning_keeps_the_passage(owner_page: Page, archive):
     owner_page.goto("/?q=ferryboat")
     expect(owner_page.get_by_label("Order")).to_be_hidden()
-    owner_page.get_by_label("Kind").select_option("note")
+    owner_page.get_by_label("Tier").select_option("cold")
     expect(owner_page.get_by_role("heading", name="No hits")).to_be_visible()
     owner_page.get_by_role("link", name="Search without the filters").click()
     hit = owner_page.locator("li.record").first

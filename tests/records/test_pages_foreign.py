@@ -59,7 +59,7 @@ def test_the_pages_of_a_record_show_them(client, memex_home):
         provenance=provenance(lost=lost, agent=f"A {hidden}"),
         body=f"B {hidden}\n",
     )
-    client.post(f"/records/{record_id}/pin", {"pinned": "1"})  # its message names the record
+    client.post("/records/act", {"action": "pin", "id": record_id})  # its message names the record
     for address in ("/", f"/records/{record_id}/", f"/records/forget?id={record_id}", "/trash/"):
         text = re.sub(r' value="[^"]*"', "", client.get(address).text)  # what a filter sends is not shown
         assert not {OVERRIDE, ISOLATE, ESCAPE} & set(text), address

@@ -179,10 +179,13 @@ def test_every_change_needs_the_csrf_token(archived):
         f"{PAGE}level",
         f"{PAGE}forget",
         "/records/forget",
-        f"/records/{record}/pin",
+        "/records/act",
+        "/records/undo",
+        "/records/new",
+        f"/records/{record}/edit",
         "/samples/load",
     ):
-        assert strict.post(address, {"level": "l2", "id": record, "pinned": "1"}).status_code == 403
+        assert strict.post(address, {"level": "l2", "id": record, "action": "pin"}).status_code == 403
     assert Record.objects.count() == 2
     assert not Record.objects.filter(status="pinned").exists()
     assert levels_of(SESSION, archived.workspace_key).l2 is False
