@@ -127,6 +127,13 @@ MEMEX_CAPTURE_LEVEL = options.choice(
     "Where evicted events go: to the deepest level that is on, or to L2.",
     choices=("deepest", "l2"),
 )
+MEMEX_SENSITIVE_POLICY = options.choice(
+    "sensitive_policy",
+    "auto",
+    "What becomes of a record with something in it that looks like a password or key: private (auto), only "
+    "listed (flag), left out of what is searched (redact), or not looked for.",
+    choices=("auto", "flag", "redact", "off"),
+)
 # An agent that is given its token this way hands it on to whatever it starts.
 options.refuse_unknown("MEMEX_TOKEN")
 MEMEX_OPTIONS = tuple(options.options)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from .capacity.cold import record_cool, record_restore
-from .capacity.pools import CapacityPool, session_pool, workspace_pool
+from .capacity.pools import CapacityPool, Level, session_pool, workspace_pool
 from .models import Record, Status, Trust
 from .models import Scope as Tier
 from .recordfile import NewerSchemaError
@@ -178,7 +178,8 @@ def _contradicting(record: Record, pool: CapacityPool) -> list[Record]:
 
 def _pool_of(record: Record, joined_of: JoinedOf) -> CapacityPool:
     if record.scope == Tier.SESSION:
-        return session_pool(record.session_id)
+        # One that was hidden, and that no session owns, is seen by its owner alone: in no pool.
+        return session_pool(record.session_id) if record.session_id else CapacityPool(Level.L2)
     return workspace_pool([record.workspace_key, *joined_of(record.workspace_key)])
 
 

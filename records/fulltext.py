@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from .models import Record
+from .secrets.policy import is_redacted
+from .secrets.redaction import text_redacted
 
 logger = logging.getLogger(__name__)
 
@@ -54,3 +56,17 @@ def overflow_texts(
     """One event at a time, or only event `seq`; none without a provider, or when nothing was cut."""
     if _provider is not None and record.provenance.get("cut"):
         yield from _provider(record, warn, seq)
+
+
+def overflow_shown(
+    record: Record, warn: Warn = logger.warning, *, seq: int | None = None
+) -> Iterator[OverflowText]:
+    """The same as an index and answers may have it: without what was redacted."""
+    hides = is_redacted(record.provenance)
+    for event in overflow_texts(record, warn, seq=seq):
+        if not hides:
+            yield event
+            continue
+        shown = len(text_redacted(event.text[: event.shown]))
+        text = text_redacted(event.text)
+        yield OverflowText(event.seq, text, min(shown, len(text)))

@@ -11,6 +11,7 @@ from pathlib import Path
 from .header import HeaderError
 from .recordfile import RecordDraft, parse, validate
 from .rows import chunks
+from .secrets.gathering import draft_looked_through
 from .services import records_write
 
 _TIERS = ("records", "cold")
@@ -68,4 +69,4 @@ def _draft(path: Path) -> RecordDraft:
     fields = {**parsed.draft_fields, "schema": 1, "tokens": 0}
     draft = RecordDraft(**fields, body=parsed.body.lstrip(b"\n"))
     validate(draft)
-    return draft
+    return draft_looked_through(draft)

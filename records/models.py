@@ -48,6 +48,16 @@ HOT_Q = Q(cold=0) & (Q(status="active") | Q(status="pinned"))
 WRITTEN_Q = ~Q(trust="derived")
 
 
+class IsSensitive(models.Func):
+    """Whether a record has the tag for what looks like a secret, as an index has it."""
+
+    template = "json_type(%(expressions)s, '$.sensitive') IS NOT NULL"
+    output_field = models.BooleanField()
+
+
+SENSITIVE_Q = Q(IsSensitive("tags"))
+
+
 class TextHash(models.Func):
     """writing.text_hash of a record that was written, as an index has it: in words that never differ."""
 
@@ -151,6 +161,7 @@ class Record(models.Model):
             models.Index(
                 fields=["workspace_key", "scope", "slot"], name="records_slot", condition=~Q(slot="")
             ),
+            models.Index(fields=["created_at", "id"], name="records_sensitive", condition=SENSITIVE_Q),
         ]
 
     def __str__(self) -> str:

@@ -21,6 +21,7 @@ from .fields import (
     coerce,
 )
 from .ids import is_record_id
+from .secrets.policy import is_sensitive
 from .tokens import estimate_bytes
 
 
@@ -104,7 +105,8 @@ def validate(draft: RecordDraft) -> None:
             )
     if not draft.workspace_key:
         raise ValueError(f"{draft.id}: workspace_key is missing.")
-    if draft.scope == "session" and not draft.session_id:
+    # A record with a secret in it may be its owner's alone.
+    if draft.scope == "session" and not draft.session_id and not is_sensitive(draft.tags):
         raise ValueError(f"{draft.id}: a session's record needs its session_id.")
     if draft.schema != SCHEMA:
         raise ValueError(f"{draft.id}: only schema {SCHEMA} is written.")

@@ -19,6 +19,8 @@ from .models import Scope as Pool
 from .places import Content, Place
 from .recordfile import ParsedFile, RecordDraft, parse
 from .search.cards import cards_enter, cards_leave
+from .secrets.policy import is_redacted
+from .secrets.redaction import body_redacted
 from .tokens import estimate_bytes
 from .totals import Key, total_key, totals_apply
 
@@ -81,9 +83,10 @@ def project(place: Place, content: Content, known: Row | None) -> Projection:
     fields |= _identity(parsed, place, known)
     abstract = ""
     if place.cold:
-        abstract = (known or {}).get("abstract") or abstract_of(
-            fields["provenance"], parsed.body.decode("utf-8", "replace")
-        )
+        hides = is_redacted(fields["provenance"])
+        body = body_redacted(parsed.body) if hides else parsed.body
+        kept = "" if hides else (known or {}).get("abstract")
+        abstract = kept or abstract_of(fields["provenance"], body.decode("utf-8", "replace"))
     row = _row(fields, place=place, data=content.data, abstract=abstract)
     return Projection(row, parsed.problems, _identity_edits(parsed, row), parsed.has_header)
 

@@ -219,6 +219,22 @@ def _put_back(place: Place, *, written: bytes, before: bytes) -> None:
             write_atomic(place.path, before)
 
 
+def record_sensitivity_set(
+    record_id: str, changes: Mapping[str, Any], *, actor: str, verb: str, scope: str | None = None
+) -> Record:
+    """For records.secrets, which alone may change a record's provenance and for whom it is: as
+    `record_update`. `scope` None: as it is."""
+    for _ in range(ATTEMPTS):
+        place, content, known = _current(record_id)
+        moved = scope is not None and scope != known["scope"]
+        pool = {"scope": str(scope)} if moved else {}
+        with suppress(_Overtaken):
+            _rewrite(place, content, {**known, **pool}, {**changes, **pool})
+            ledger_write(actor, verb, [record_id])
+            return Record.objects.get(pk=record_id)
+    raise Conflict(f"{record_id} keeps changing.")
+
+
 def record_set_status(record_id: str, status: str, *, actor: str) -> Record:
     if status not in SETTABLE:
         raise ValueError(f"A status can be set to {', '.join(sorted(SETTABLE))}, not {status!r}.")

@@ -15,7 +15,7 @@ from django.conf import settings
 from filelock import FileLock, Timeout
 
 from . import ids, places
-from .capacity.pools import CapacityPool, PoolBusy, session_pool, workspace_pool
+from .capacity.pools import CapacityPool, Level, PoolBusy, session_pool, workspace_pool
 from .clock import now_ms
 from .files import make_dir
 from .header import HeaderError
@@ -25,6 +25,8 @@ from .models import Scope as Tier
 from .recordfile import RecordDraft, body_of
 from .scope import Scope
 from .search.search import search
+from .secrets.gathering import CARD, Gatherer
+from .secrets.policy import Decision
 from .services import Unreadable, record_update, record_write
 from .similarity import LEAST_SHARE, SAME, similarity, text_hash
 from .written import KINDS, Checked, Written, checked
@@ -68,13 +70,16 @@ class Writer:
 @dataclass(frozen=True)
 class WriteAnswer:
     """`dedupe`: `exact` or `similar` when `id` is a record that was there already; `similarity`: then, from 0
-    to 1; `conflicts_with`: records that claim something else about the same slot."""
+    to 1; `conflicts_with`: records that claim something else about the same slot. `sensitive`: what looks like a
+    secret in it; then `scope` may be `session` though the workspace was asked for."""
 
     id: str
     status: str
     dedupe: str | None = None
     similarity: float | None = None
     conflicts_with: tuple[str, ...] = ()
+    scope: str = ""
+    sensitive: tuple[str, ...] = ()
 
 
 def memory_write(written: Written, writer: Writer) -> WriteAnswer:
@@ -85,22 +90,46 @@ def memory_write(written: Written, writer: Writer) -> WriteAnswer:
     if writer.scope not in Tier.values or not writer.workspace_key:
         raise ValueError("scope must be session or workspace, and a workspace is needed.")
     given = checked(written)
-    pool = writer.pool
-    with pool_writing(pool):
-        _check_superseded(given, pool)
+    given, decision = _looked_through(given, written.text)
+    meant = writer.pool
+    writer = replace(writer, scope=decision.scope_for(writer.scope))
+    # A person's, who speaks for no session: nobody else sees it, in no pool.
+    owners_own = writer.scope == Tier.SESSION and not writer.session_id
+    pool = CapacityPool(Level.L2) if owners_own else writer.pool
+    with pool_writing(meant, pool):
+        _check_superseded(given, meant)
         known, dedupe, likeness = _known(written.text, given, pool)
         if known is not None:
             known = _seen_again(known, writer)
             others = _contradicted(known, pool, given, writer)
             if others and known.status in _CLAIMED:
                 known = _in_conflict([known, *others], writer)[0]
-            return WriteAnswer(known.id, known.status, dedupe, likeness, tuple(each.id for each in others))
-        return _write(given, written.text, writer, pool)
+            return WriteAnswer(
+                known.id,
+                known.status,
+                dedupe,
+                likeness,
+                tuple(each.id for each in others),
+                known.scope,
+                tuple(decision.rules),
+            )
+        return _write(given, written.text, writer, pool, decision)
 
 
-def _write(given: Checked, text: str, writer: Writer, pool: CapacityPool) -> WriteAnswer:
+def _looked_through(given: Checked, text: str) -> tuple[Checked, Decision]:
+    """The card without secrets, of which the text may hold some: it is seen by more than those who open it."""
+    secrets = Gatherer()
+    secrets.text(text)
+    card = secrets.card({name: getattr(given, name) for name in CARD})
+    decision = secrets.decision
+    return replace(given, **{**card, "tags": decision.tags(card["tags"])}), decision
+
+
+def _write(given: Checked, text: str, writer: Writer, pool: CapacityPool, decision: Decision) -> WriteAnswer:
     draft = _draft(given, text, writer)
-    superseded = _superseded(given, writer)
+    draft.provenance = decision.provenance(draft.provenance)
+    # What only some see takes the place of nothing that others see.
+    superseded = [each for each in _superseded(given, writer) if each.scope == writer.scope]
     others = claims_about(given.slot, pool, [draft.id, *(each.id for each in superseded)])
     waits = settings.MEMEX_REQUIRE_CONFIRMATION and not writer.by_person
     if waits:
@@ -113,7 +142,13 @@ def _write(given: Checked, text: str, writer: Writer, pool: CapacityPool) -> Wri
         for each in superseded:
             _status(each, Status.SUPERSEDED, writer)
         _in_conflict(others, writer)
-    return WriteAnswer(draft.id, draft.status, conflicts_with=tuple(each.id for each in others))
+    return WriteAnswer(
+        draft.id,
+        draft.status,
+        conflicts_with=tuple(each.id for each in others),
+        scope=draft.scope,
+        sensitive=tuple(decision.rules),
+    )
 
 
 def _draft(given: Checked, text: str, writer: Writer) -> RecordDraft:
@@ -261,14 +296,14 @@ def _superseded(given: Checked, writer: Writer) -> list[Record]:
 
 
 @contextmanager
-def pool_writing(pool: CapacityPool) -> Iterator[None]:
+def pool_writing(*pools: CapacityPool) -> Iterator[None]:
     """One writer a pool at a time. Not the lock of a compression, which may take minutes."""
     make_dir(locks_dir())
     with ExitStack() as held:
-        for part in sorted(pool.parts):
+        for part in sorted({part for pool in pools for part in pool.parts}):
             name = hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()[:24]
             try:
                 held.enter_context(FileLock(locks_dir() / f"write-{name}.lock", timeout=_WAIT_SECONDS))
             except Timeout:
-                raise PoolBusy(f"Others keep writing to {pool}; try again later.") from None
+                raise PoolBusy(f"Others keep writing to {pools[0]}; try again later.") from None
         yield

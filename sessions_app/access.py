@@ -6,6 +6,7 @@ from records.ids import workspace_key
 from records.models import Record
 from records.models import Scope as Pool
 from records.scope import OWNER, Scope
+from records.secrets.queries import sensitive_records
 
 from .levels import Levels, levels_of, workspace_levels
 from .models import AgentSession, ArchivedCompaction
@@ -88,7 +89,7 @@ def _scope(principal: Principal, session: KnownSession, levels: Levels) -> Scope
         workspace_keys=_keys(principal, session.workspace_key),
         pools=pools,
         session_ids=frozenset({session.pool_id}),
-        granted=_inherited(session) if levels.any else frozenset(),
+        granted=_inherited(session, levels) if levels.any else frozenset(),
     )
 
 
@@ -97,11 +98,14 @@ def _keys(principal: Principal, key: str) -> frozenset[str]:
     return frozenset(each for each in workspace_joined(key) if principal.may_enter(each))
 
 
-def _inherited(session: KnownSession) -> frozenset[tuple[str, str]]:
-    """Private records of other sessions that this one, a fork of theirs, contains."""
+def _inherited(session: KnownSession, levels: Levels) -> frozenset[tuple[str, str]]:
+    """Private records of other sessions that this one, a fork of theirs, contains. Without L2, none that is
+    private because of a secret: its own session doesn't see it either."""
     family = AgentSession.objects.filter(pool_session_id=session.pool_id).values("session_id")
     held = ArchivedCompaction.objects.filter(session_id__in=family).values("record_id")
     private = Record.objects.filter(pk__in=held, scope=Pool.SESSION).exclude(session_id=session.pool_id)
+    if not levels.l2:
+        private = private.exclude(pk__in=sensitive_records().values("pk"))
     return frozenset(private.values_list("pk", "session_id"))
 
 

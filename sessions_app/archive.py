@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from records.models import Record
+from records.models import Scope as Tier
 from records.recordfile import RecordDraft
+from records.secrets.policy import is_sensitive
 from records.services import WriteOutcome, records_write
 
 from .archiveplan import Plan, closing_plan, compaction_plan, compactions_ready, has_ended
-from .archiverows import compaction_link, compaction_settle, events_own, rows_write
+from .archiverows import compaction_link, compaction_settle, events_own, previews_redact, rows_write
 from .archivetext import ArchiveText, archive_text
 from .batch import ranges
 from .eventrefs import mirror_session_id
@@ -71,24 +73,33 @@ def _plan_write(plan: Plan, levels: Levels, *, link_only: bool) -> str:
     if existing := _existing(plan):
         with transaction.atomic():
             lost = existing.provenance.get("lost", {})
-            rows_write(plan, existing.id, lost, existing.created_at, receipt=not link_only)
+            seen = not _is_hidden(existing.scope, existing.tags, _pool(plan, levels)[2])
+            rows_write(plan, existing.id, lost, existing.created_at, receipt=not link_only and seen)
+            previews_redact(existing.id, existing.provenance)
         return ""
     if link_only:
         return ""
     text = archive_text(plan)
     draft = _draft(plan, levels, text)
+    seen = not _is_hidden(draft.scope, draft.tags, _pool(plan, levels)[2])
     made: list[str] = []
 
     def within(outcomes: list[WriteOutcome]) -> None:
         outcome = outcomes[0]
         if outcome.tombstoned:
             return  # forgotten meanwhile; the next pass settles it
-        rows_write(plan, outcome.record_id, text.lost, draft.created_at, receipt=True)
+        rows_write(plan, outcome.record_id, text.lost, draft.created_at, receipt=seen)
+        previews_redact(outcome.record_id, draft.provenance)
         if outcome.created:
             made.append(outcome.record_id)
 
     records_write([draft], actor="import", verb="archive", within=within)
     return made[0] if made else ""
+
+
+def _is_hidden(scope: str, tags: dict[str, list[str]], levels: Levels) -> bool:
+    """Private because of a secret, with only the shared level on: its owner sees it, no agent is told."""
+    return scope == Tier.SESSION and is_sensitive(tags) and not levels.l2
 
 
 def eviction_archive(plan: Plan, levels: Levels) -> str:
@@ -107,7 +118,7 @@ def _existing(plan: Plan) -> Record | None:
     shortest = plan.make_id(length=10)
     # Longer ids begin with the shorter; as a range this uses the primary key, as LIKE it would not.
     found = Record.objects.filter(id__gte=shortest, id__lt=shortest + "~").order_by("id")
-    for record in found.only("created_at", "provenance"):
+    for record in found.only("created_at", "provenance", "scope", "tags"):
         given = record.provenance
         if (given.get("source"), given.get("sessionId"), given.get("compactionId")) == (
             plan.source, plan.origin_id, plan.compaction_id,
@@ -140,11 +151,12 @@ def _draft(plan: Plan, levels: Levels, text: ArchiveText) -> RecordDraft:
     created_at = max(times, default=(compaction and compaction.time) or session.last_event_at or 0)
     owners = (event.record_id for event in plan.dropped if event.record_id)
     earlier = list(dict.fromkeys((*plan.linked, *owners)))
+    scope = text.decision.scope_for(pool_levels.capture_scope)
     return RecordDraft(
         id=plan.make_id(length=10),
         id_at=lambda length: plan.make_id(length=length),
         kind="open-thread" if text.card.open_thread else "episode",
-        scope=pool_levels.capture_scope,
+        scope=scope,
         workspace=session.cwd,
         workspace_key=key,
         session_id=pool_id,
@@ -155,7 +167,7 @@ def _draft(plan: Plan, levels: Levels, text: ArchiveText) -> RecordDraft:
         trust="derived",
         confidence=None,
         slot="",
-        tags=text.card.tags,
+        tags=text.decision.tags(text.card.tags),
         entities=[],
         sources=[{"session_id": plan.origin_id, "kind": "session"}],
         links={"previous": earlier} if earlier else {},
@@ -196,4 +208,5 @@ def _provenance(plan: Plan, text: ArchiveText) -> dict[str, object]:
         "cutShown": text.cut_shown,
         "lost": text.lost,
     }
-    return {name: value for name, value in given.items() if value or name == "rows" or type(value) is int}
+    said = {name: value for name, value in given.items() if value or name == "rows" or type(value) is int}
+    return text.decision.provenance(said)

@@ -1,15 +1,16 @@
 """The rows of archives: who owns which event, which compaction has which record."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import connection
 
 from records.models import Record
+from records.secrets.policy import FINDS_KEPT, REDACT, decision_of, redacted_as
 
 from .archiveplan import Plan
 from .eventrefs import EventRef, events_of_mirror
-from .models import ArchivedCompaction, Compaction, L1Eviction, Receipt, Surface
+from .models import ArchivedCompaction, Compaction, Event, L1Eviction, Receipt, Surface
 
 
 def rows_write(plan: Plan, record_id: str, lost: dict[str, Any], created_at: int, *, receipt: bool) -> None:
@@ -65,6 +66,18 @@ def compaction_settle(compaction: Compaction, state: str) -> None:
     compaction.save(update_fields=["state"])
 
 
+def previews_redact(record_id: str, provenance: Mapping[str, Any]) -> None:
+    """Of events in which something was found that their beginnings alone didn't show."""
+    decision = decision_of(provenance)
+    if decision is None or decision.policy != REDACT:
+        return
+    events = Event.objects.filter(record_id=record_id).exclude(preview="")
+    if len(decision.marks) < FINDS_KEPT:
+        seqs = {mark.seq for mark in decision.marks if mark.seq is not None}
+        events = events.filter(generation=provenance.get("generation", 0), seq__in=seqs)
+    events.update(preview=redacted_as(", ".join(decision.rules))[:200])
+
+
 def rows_relink(record: Record) -> None:
     """Gives a record the events of the rows that its provenance says it owns."""
     given = record.provenance
@@ -75,6 +88,7 @@ def rows_relink(record: Record) -> None:
     for first, last in given["rows"]:
         within = events.filter(row__range=(first, last))
         within.exclude(surface=Surface.LOG_ONLY).update(record_id=record.id)
+    previews_redact(record.id, given)
     if given["source"] == "session-end":
         _archived_add([given["sessionId"]], given["compactionId"], record.id, record.created_at)
 

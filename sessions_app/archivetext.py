@@ -1,8 +1,12 @@
 """The words of an archive: card, body and what the summary lost, in one pass over the originals."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
+
+from records.secrets.gathering import Gatherer
+from records.secrets.policy import Decision
 
 from .archiveplan import Plan
 from .blobs import blob_read
@@ -12,7 +16,7 @@ from .eventrefs import EventRef, event_refs, mirror_session_id
 from .facts import ArchivedEvent
 from .logs.events import INJECTED, PERSON, Block
 from .lost import CATEGORIES, lost_facts
-from .markdown import CONTEXT_HEADING, BodyWriter, Preface
+from .markdown import CONTEXT_HEADING, BodyWriter, Preface, is_named_only
 from .models import AgentSession, Compaction, SessionFile
 from .queries import Mirrors, event_texts
 
@@ -23,13 +27,14 @@ _LOST_KEPT, _LOST_CHARACTERS = 12, 160
 @dataclass(slots=True)
 class ArchiveText:
     """`cut`: [first seq, last seq] of events whose text isn't complete in the body; `cut_shown`: [seq,
-    characters] of those that are there in part."""
+    characters] of those that are there in part. Card and losses are without what looks like a secret."""
 
     card: Card
     body: bytes
     lost: dict[str, Any]
     cut: list[list[int]]
     cut_shown: list[list[int]]
+    decision: Decision
 
 
 def archive_text(plan: Plan) -> ArchiveText:
@@ -46,13 +51,14 @@ def archive_text(plan: Plan) -> ArchiveText:
         events=len(dropped),
         tokens=sum(event.tokens for event in dropped),
     )
-    writer, card = BodyWriter(preface), CardBuilder()
+    writer, card, secrets = BodyWriter(preface), CardBuilder(), Gatherer()
     pieces = [writer.head(summary, opaque=bool(compaction and compaction.opaque))]
-    for event in archived_events(session, plan.owned, mirrors):
+    summary = secrets.text(summary, compaction.summary_seq) if compaction and summary else ""
+    for event, clean in _looked_through(secrets, archived_events(session, plan.owned, mirrors)):
         pieces.append(writer.event(event))
-        card.add(event)
-    for event in _said_meanwhile(session, dropped, mirrors):
-        card.add_context(event)
+        card.add(clean)
+    for _, clean in _looked_through(Gatherer(), _said_meanwhile(session, dropped, mirrors)):
+        card.add_context(clean)
     pieces.append(writer.end())
     has_summary = compaction is not None and compaction.kind == "compaction"
     lost = lost_facts(card.facts, summary) if has_summary else None
@@ -67,7 +73,27 @@ def archive_text(plan: Plan) -> ArchiveText:
         lost=_lost_kept(lost.to_json()) if lost else {},
         cut=writer.cut_runs,
         cut_shown=[[cut.seq, cut.shown] for cut in writer.cut if cut.shown],
+        decision=secrets.decision,
     )
+
+
+def _looked_through(
+    secrets: Gatherer, events: Iterator[ArchivedEvent]
+) -> Iterator[tuple[ArchivedEvent, ArchivedEvent]]:
+    """Each event, and the same without its secrets: in full, for what a body cuts is searched as well."""
+    for event, texts in secrets.through(events, _texts, attrgetter("seq")):
+        clean = event
+        if texts is not None:
+            left = iter(texts)
+            blocks = [
+                block if is_named_only(block) else replace(block, text=next(left)) for block in event.blocks
+            ]
+            clean = replace(event, blocks=blocks)
+        yield event, clean
+
+
+def _texts(event: ArchivedEvent) -> list[str]:
+    return [block.text for block in event.blocks if not is_named_only(block)]
 
 
 def _said_meanwhile(

@@ -9,6 +9,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
+from records.secrets.glances import glances
+
 from .blobs import BlobRefused, file_keep
 from .counts import session_counts_take
 from .eventrefs import lanes_of
@@ -155,7 +157,9 @@ class Batch:
     def _event_rows(self) -> Iterator[tuple[Any, ...]]:
         own, number = self.session.session_id, self.generation.number
         main = (own, "", number, "")
-        for event in self._events:
+        previews = glances([event.preview for event in self._events])
+        for event, preview in zip(self._events, previews, strict=True):
+            event.preview = preview
             if event.lane:
                 yield (*_taken(event), self._lane(event.lane).session_id, own, number, "")
             else:
@@ -238,6 +242,8 @@ class Batch:
                     # A log names its parent once; a source that is known to be a sub-agent stays one.
                     if name in ("parent_id", "relation") and getattr(session, name):
                         continue
+                    if name == "title":
+                        (value,) = glances([str(value)])
                     setattr(session, name, clean(value) if isinstance(value, str) else value)
         times: dict[str, list[int]] = {}
         for event in self._events:

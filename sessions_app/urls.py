@@ -2,7 +2,7 @@ from urllib.parse import quote, unquote
 
 from django.urls import path, register_converter
 
-from .views import deciding, forgetting, originals, remembering, sessions, store, switching
+from .views import deciding, forgetting, originals, remembering, secrets, sessions, store, switching
 
 
 class ForeignIdConverter:
@@ -57,5 +57,7 @@ urlpatterns = [
     path("trash/", forgetting.trash, name="trash"),
     path("trash/<str:bundle_id>/restore", forgetting.trash_restore, name="trash_restore"),
     path("trash/<str:bundle_id>/purge", forgetting.trash_purge, name="trash_purge"),
+    path("secrets/", secrets.secret_list, name="secrets"),
+    path("secrets/<str:record_id>", secrets.secret_decide, name="secret_decide"),
     path("health/", store.health, name="health"),
 ]

@@ -22,6 +22,9 @@ PURE = [
     "records/capacity/choice.py",
     "records/similarity.py",
     "records/written.py",
+    "records/secrets/policy.py",
+    "records/secrets/scanner.py",
+    "records/secrets/detector.py",
     "records/tokens.py",
     "records/bench/corpus.py",
     "records/evaluation/figures.py",
@@ -185,3 +188,8 @@ def test_the_top_level_is_what_it_should_be():
 @pytest.mark.parametrize("path", ALL_SOURCES, ids=name_of)
 def test_files_stay_small_enough_to_read(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_one_module_knows_the_detector():
+    users = [name_of(path) for path in ALL_SOURCES if importing(path, "betterleaks")]
+    assert users == ["records/secrets/scanner.py"]

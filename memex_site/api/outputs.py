@@ -231,6 +231,8 @@ class WriteAnswer(Answer):
     dedupe: str | None
     similarity: float | None
     conflicts_with: list[str] | None
+    scope: str
+    sensitive: list[str] | None
 
 
 class OpenAnswer(Answer):

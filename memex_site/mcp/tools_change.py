@@ -45,6 +45,10 @@ def write(access: Access, given: Arguments) -> str:
     if other := answer.get("conflictsWith"):
         others = other if isinstance(other, str) else ", ".join(other)
         told.append(f"It contradicts {others}: both are marked as a conflict. Tell your user, who decides.")
+    if found := answer.get("sensitive"):
+        told.append(
+            f"It holds what looks like a secret ({', '.join(found)}); it is listed for your user to decide."
+        )
     if answer["status"] == "suggested":
         told.append("It is used once a person has confirmed it.")
     return " ".join(told)

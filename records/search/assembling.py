@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Unpack
 
 from records import places
-from records.fulltext import overflow_texts
+from records.fulltext import overflow_shown
 from records.listing import Filters, records_filtered
 from records.models import Record
 from records.recordfile import body_of
 from records.scope import Scope
+from records.secrets.policy import is_redacted
+from records.secrets.redaction import body_redacted, redacted_offset
 
 from .packing import BUDGET, Assembled, Candidate, Omitted, pack
 from .passages import Passage, passages
@@ -106,10 +108,20 @@ def _found(record: Record, hit: SearchHit, *, with_overflow: bool) -> _Found | N
     body = _body(record)
     if body is None:
         return None
+    if is_redacted(record.provenance):
+        return _in_redacted(body, record, hit)
     if hit.offset is None:
         # Its card was found: what it says in short, else how it begins.
         return _Found(record.summary) if record.summary.strip() else _around(body, 0)
     return _around(body, hit.offset) or _Found(hit.snippet.text)
+
+
+def _in_redacted(body: bytes, record: Record, hit: SearchHit) -> _Found | None:
+    shown = body_redacted(body)
+    if hit.offset is None:
+        return _Found(record.summary) if record.summary.strip() else _around(shown, 0)
+    found = _around(shown, redacted_offset(body, hit.offset))
+    return found._replace(start=hit.offset) if found else _Found(hit.snippet.text)
 
 
 def _body(record: Record) -> bytes | None:
@@ -158,7 +170,7 @@ def _readable(text: str) -> str:
 
 def _in_overflow(record: Record, hit: SearchHit) -> _Found | None:
     """The passage of a long event around what the hit shows of it."""
-    for event in overflow_texts(record, seq=hit.seq_start):
+    for event in overflow_shown(record, seq=hit.seq_start):
         at = event.text.find(hit.snippet.text)
         if at >= 0:
             data = event.text[event.shown :].encode("utf-8", "surrogatepass")

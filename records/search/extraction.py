@@ -4,10 +4,12 @@ Gives what `terms` gives piece by piece. What a chunk gives is remembered, since
 they say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import add
 from typing import NamedTuple
+
+from records.secrets.policy import Find, part_redacted
 
 from .folding import fold_case_kept
 from .passages import passages
@@ -171,11 +173,16 @@ class TakenApart(NamedTuple):
     length: int
 
 
-def take_apart(body: bytes) -> TakenApart:
+def take_apart(body: bytes, finds: Sequence[Find] = ()) -> TakenApart:
+    """`finds`: what of it is redacted, in bytes. Passages lie where they do in the body itself."""
     pieces: list[Piece] = []
     said: set[str] = set()
     for passage in passages(body):
-        found = _extract(passage.text, said)
+        text = passage.text
+        if finds:
+            start, end = passage.start, passage.start + passage.size
+            text = part_redacted(body[start:end], finds, start, end).decode("utf-8", "surrogateescape")
+        found = _extract(text, said)
         pieces.append(Piece(*found, passage.start, passage.size, passage.seq_start, passage.seq_end))
     whole = set(" ".join(said).split())
     return TakenApart(pieces, whole, sum(piece.length for piece in pieces))

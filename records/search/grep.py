@@ -18,13 +18,15 @@ from django.db import connection
 from django.db.models import Case, IntegerField, Q, QuerySet, When
 
 from records import places
-from records.fulltext import overflow_q, overflow_texts
+from records.fulltext import overflow_q, overflow_shown
 from records.home import home
 from records.models import Record
 from records.places import Place
 from records.queries import Filters, records_filtered
 from records.rows import chunks
 from records.scope import Scope
+from records.secrets.policy import SENSITIVE, is_redacted
+from records.secrets.redaction import body_redacted, original_offset
 
 from . import grep_rg
 from .grep_pattern import BadPattern, Pattern, pattern_compile
@@ -92,6 +94,7 @@ class _Target(NamedTuple):
     bytes: int
     # Below MEMEX_HOME.
     path: str
+    tags: str
     has_overflow: int
 
     @property
@@ -183,6 +186,10 @@ class Grep:
         data = _read(target.place)
         if data is None:
             return
+        hidden = b""
+        if SENSITIVE in target.tags and self._is_redacted(target):
+            start = body_start(data)
+            hidden, data = data[start:], data[:start] + body_redacted(data[start:])
         for found in lines_matching(
             data,
             self.pattern.re2,
@@ -190,7 +197,12 @@ class Grep:
             context=self.context,
             deadline=self._deadline,
         ):
-            yield _hit(found, target, offset=found.offset, seq=found.seq)
+            offset = original_offset(hidden, found.offset) if hidden else found.offset
+            yield _hit(found, target, offset=offset, seq=found.seq)
+
+    def _is_redacted(self, target: _Target) -> bool:
+        given = self.records.filter(pk=target.id).values_list("provenance", flat=True).first()
+        return given is not None and is_redacted(given)
 
     def _in_overflow(self) -> Iterator[GrepHit]:
         for chunk in chunks(self._overflowing, _OVERFLOW_RECORDS):
@@ -200,7 +212,7 @@ class Grep:
                     yield from self._capped(record.id, self._cut_from(record, target))
 
     def _cut_from(self, record: Record, target: _Target) -> Iterator[GrepHit]:
-        for event in overflow_texts(record, self.warnings.append):
+        for event in overflow_shown(record, self.warnings.append):
             data = event.text.encode("utf-8", "replace")
             beyond = len(event.text[: event.shown].encode("utf-8", "replace"))
             for found in lines_matching(

@@ -15,10 +15,12 @@ from django.db.models import Sum
 from filelock import Timeout
 
 from records import places
-from records.fulltext import overflow_texts
+from records.fulltext import overflow_shown
 from records.models import Record, SearchEntry
 from records.models import Scope as Pool
 from records.recordfile import body_of
+from records.secrets.policy import Find, is_redacted
+from records.secrets.redaction import body_finds
 
 from .cards import card_fields, cards_purge, cards_write
 from .engine import Entry, IndexDamaged, Part, Writer, writing
@@ -101,6 +103,23 @@ def pool_discard(pool: PoolName) -> None:
     with suppress(Timeout), bodies_lock(timeout=5):
         folder_discard(pool)
         SearchEntry.objects.filter(workspace_key=pool.workspace_key, scope=pool.scope).update(pending=1)
+
+
+def pool_stale(pool: PoolName) -> None:
+    """Its folder's files hold words that no record in it has any more: the next purge writes it anew."""
+    if pool.path.is_dir():
+        (pool.path / _STALE).touch()
+
+
+def pool_leave(pool: PoolName, record_id: str) -> None:
+    """A record has moved to another pool: it is found here no longer."""
+    pool_stale(pool)
+    numbers = SearchEntry.objects.filter(record_id=record_id).values_list("number", flat=True)
+    with suppress(Timeout, IndexDamaged), bodies_lock(timeout=5):
+        if (pool.path / "meta.json").is_file():
+            with writing(pool.path) as writer:
+                writer.remove(numbers)
+                writer.commit()
 
 
 def _vanished_mark() -> None:
@@ -201,9 +220,17 @@ def bodies_forgotten() -> None:
 
 def _add_all(writer: Writer, records: Iterable[tuple[int, Record]], extractors: Extractors) -> None:
     """(entry's number, record)"""
-    items = (((number, record, len(body)), body) for number, record in records for body in [_body(record)])
-    for (number, record, size), taken in extractors.taken_apart(items):
-        _add_record(writer, number, record, taken, size)
+    for (number, record, body, finds), taken in extractors.taken_apart(map(_task, records)):
+        taken = take_apart(body, finds) if finds else taken
+        _add_record(writer, number, record, taken, len(body))
+
+
+def _task(given: tuple[int, Record]) -> tuple[tuple[int, Record, bytes, Sequence[Find]], bytes]:
+    """What is redacted is taken apart here: only here it is known what to leave out."""
+    number, record = given
+    body = _body(record)
+    finds = body_finds(body) if body and is_redacted(record.provenance) else ()
+    return (number, record, body, finds), b"" if finds else body
 
 
 def _body(record: Record) -> bytes:
@@ -239,7 +266,7 @@ def _add_record(writer: Writer, number: int, record: Record, taken: TakenApart, 
 
 def _overflow_entries(number: int, session: str, record: Record, whole: set[str]) -> Iterator[Entry]:
     """What the body leaves out of its longest events."""
-    for event in overflow_texts(record):
+    for event in overflow_shown(record):
         text = event.text.encode("utf-8", "surrogatepass")
         start = len(event.text[: event.shown].encode("utf-8", "surrogatepass"))
         taken = take_apart(text[start:])

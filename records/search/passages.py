@@ -14,7 +14,7 @@ PROSE, OUTPUT = 450, 1_200
 _SHORT = 300
 
 _SIGNS = string.digits.encode() + b'"#$%&*+/<=>@[\\]^_`{|}~'
-_EVENT = re.compile(r"^### \[#(\d{1,15})\] ", re.MULTILINE)
+EVENT = re.compile(r"^### \[#(\d{1,15})\] ", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int | None, int | None]]:
 
 def _events(text: str) -> Iterator[tuple[int, int | None]]:
     yield 0, None
-    for heading in _EVENT.finditer(text):
+    for heading in EVENT.finditer(text):
         yield heading.start(), int(heading[1])
 
 

@@ -4,9 +4,12 @@ import os
 from collections.abc import Mapping
 
 from records import places
-from records.fulltext import overflow_texts
+from records.fulltext import overflow_shown
 from records.home import home
 from records.models import Record
+from records.recordfile import body_of
+from records.secrets.policy import is_redacted, is_sensitive, part_redacted
+from records.secrets.redaction import body_finds
 
 from .cards import card_fields
 from .engine import Hit, Part
@@ -22,6 +25,7 @@ class Texts:
     def __init__(self, cards: Mapping[int, Card]) -> None:
         self._cards = cards
         self._files: dict[int, int | None] = {}
+        self._redacted: dict[int, bool] = {}
         self._overflow_left = _OVERFLOW_MAX
         self._home = str(home())
 
@@ -44,8 +48,24 @@ class Texts:
         if descriptor is None:
             return None
         # The file may have been edited; what is read then is another text, and is scored as such.
-        start = os.fstat(descriptor).st_size - hit.tail
-        return os.pread(descriptor, hit.size, start).decode("utf-8", "replace") if start >= 0 else None
+        size = os.fstat(descriptor).st_size
+        start = size - hit.tail
+        if start < 0:
+            return None
+        data = os.pread(descriptor, hit.size, start)
+        if self._is_redacted(card):
+            body = body_of(os.pread(descriptor, size, 0))
+            at = len(body) - hit.tail
+            data = part_redacted(data, body_finds(body), at, at + len(data))
+        return data.decode("utf-8", "replace")
+
+    def _is_redacted(self, card: Card) -> bool:
+        if not is_sensitive(card.tags):
+            return False
+        if card.number not in self._redacted:
+            given = Record.objects.filter(pk=card.id).values_list("provenance", flat=True).first()
+            self._redacted[card.number] = is_redacted(given or {})
+        return self._redacted[card.number]
 
     def _file(self, card: Card) -> int | None:
         if card.number not in self._files:
@@ -67,7 +87,7 @@ class Texts:
             return None
         self._overflow_left -= 1
         record = Record.objects.filter(pk=card.id).first()
-        for event in overflow_texts(record, seq=hit.seq_start) if record else ():
+        for event in overflow_shown(record, seq=hit.seq_start) if record else ():
             data = event.text.encode("utf-8", "surrogatepass")
             return data[hit.at : hit.at + hit.size].decode("utf-8", "replace")
         return None

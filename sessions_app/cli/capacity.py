@@ -169,10 +169,17 @@ def write(options: dict[str, Any]) -> Answer:
         "dedupe": answer.dedupe,
         "similarity": answer.similarity,
         "conflictsWith": list(answer.conflicts_with),
+        "scope": answer.scope,
+        "sensitive": list(answer.sensitive),
     }
     known = f" It was known already ({answer.dedupe})." if answer.dedupe else ""
     lines = [f"{answer.id}: {answer.status}.{known}"]
     lines += [f"It contradicts {each}: `manage.py memory open {each}`." for each in answer.conflicts_with]
+    if answer.sensitive:
+        lines.append(
+            f"It holds what looks like a secret ({', '.join(answer.sensitive)}), and its scope is {answer.scope}: "
+            "`manage.py memory secrets`."
+        )
     return Answer(data, lines)
 
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from records import queries
 from records.catalog import CatalogCard, catalog
 from records.models import Record
+from records.secrets.queries import sensitive_ids
 from records.services import Unreadable
 from sessions_app.access import Access
 from sessions_app.figures import PoolFigures
@@ -65,11 +66,15 @@ def _lines_of(access: Access, pools: tuple[PoolFigures, PoolFigures]) -> Catalog
     def shown(cards: list[CatalogCard]) -> list[CardLine]:
         return [_line(card) for card in cards if card.id not in present]
 
+    marked = sensitive_ids(card.id for card in found.cards)
+
+    def body(card: CatalogCard) -> str:
+        return "" if card.id in marked else _body(access, card)
+
     standing = [card for card in found.standing if card.id not in present]
     return CatalogLines(
         standing=[
-            replace(_line(card), text=_body(access, card))
-            for card in standing[: settings.MEMEX_STANDING_LIMIT]
+            replace(_line(card), text=body(card)) for card in standing[: settings.MEMEX_STANDING_LIMIT]
         ],
         pinned=shown(found.pinned),
         open_threads=shown(found.open_threads),

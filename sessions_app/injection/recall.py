@@ -6,6 +6,7 @@ from records.models import Kind, Record, Status
 from records.search.relevance import may_be_relevant, relevant
 from records.search.results import SearchHit
 from records.search.search import search
+from records.secrets.policy import is_sensitive
 from sessions_app.access import Access
 from sessions_app.machine_text import person_text
 from sessions_app.models import Event, Surface
@@ -55,7 +56,9 @@ def _hits(access: Access, query: str) -> list[SearchHit]:
     return [
         hit
         for hit in relevant(answer.hits, most=_LOOKED_AT)
-        if hit.card.kind not in _NEVER and hit.card.status != Status.CONFLICT
+        if hit.card.kind not in _NEVER
+        and hit.card.status != Status.CONFLICT
+        and not is_sensitive(hit.card.tags)
     ]
 
 

@@ -184,6 +184,8 @@ def write(
         "dedupe": answer.dedupe,
         "similarity": answer.similarity,
         "conflictsWith": list(answer.conflicts_with) or None,
+        "scope": answer.scope,
+        "sensitive": list(answer.sensitive) or None,
     }
 
 

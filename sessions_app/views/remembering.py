@@ -106,6 +106,16 @@ def _say(request: HttpRequest, answer: WriteAnswer) -> None:
         messages.info(request, "This is remembered already: nothing was written twice.")
     else:
         messages.success(request, "Remembered.")
+    if answer.sensitive:
+        kept = " It is kept from your agents." if answer.scope == Scope.SESSION else ""
+        messages.warning(
+            request,
+            format_html(
+                'It holds what looks like a secret.{} See <a href="{}">secrets</a>.',
+                kept,
+                reverse("sessions:secrets"),
+            ),
+        )
     if answer.conflicts_with:
         links = [
             format_html('<a href="{}">{}</a>', reverse("records:detail", args=[each]), each)

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from records.queries import facets
 from records.scope import OWNER
+from records.secrets.queries import reviews
 from records.views import is_part
 from sessions_app import jobs, overview, page_queries, samples
 from sessions_app.archiving import homes_discover
@@ -97,6 +98,7 @@ def health(request: HttpRequest) -> HttpResponse:
         "status": overview.store_status(),
         "records": facets(OWNER),
         "warnings": ImportWarning.objects.order_by("-created_at", "-pk")[:LISTED],
+        "secrets": len(reviews(open_only=True)),
         "jobs": Job.objects.order_by("-pk")[:JOBS_LISTED],
         "missing": Source.objects.exclude(missing_since=None).order_by("-missing_since")[:LISTED],
         "section": "health",

@@ -11,6 +11,8 @@ from records.models import Record
 from records.scope import OWNER
 from records.tombstones import tombstones_add
 
+from .secret_texts import GITHUB
+
 pytestmark = pytest.mark.django_db(transaction=True)
 ORIGINAL = """---
 id: "mem_0123456789"
@@ -77,3 +79,16 @@ def test_again_changes_nothing_and_what_was_forgotten_stays_so(original, capsys)
 def test_another_folder_is_refused(tmp_path, memex_home):
     with pytest.raises(CommandError, match="no records/ folder"):
         call_command("import_records", str(tmp_path))
+
+
+def test_what_looks_like_a_secret_comes_in_private_and_again_changes_nothing(original):
+    for path in original.glob("*/*/mem_*.md"):
+        path.write_text(path.read_text().replace("端口是多少？", GITHUB) + f"token {GITHUB}\n")
+    call_command("import_records", str(original))
+    records = Record.objects.all()
+    assert {(each.scope, tuple(each.tags["sensitive"]), each.title) for each in records} == {
+        ("session", ("github-pat",), "«redacted:github-pat»")
+    }
+    before = [each.content_hash for each in records]
+    call_command("import_records", str(original))
+    assert [each.content_hash for each in Record.objects.all()] == before

@@ -14,7 +14,7 @@ from records.search.assembling import BUDGET
 from records.services import SETTABLE, Unreadable
 from records.trash import BundleError
 from records.written import KINDS
-from sessions_app.cli import capacity, evictions, grep, joining, records, search, sessions
+from sessions_app.cli import capacity, evictions, grep, joining, records, search, secrets, sessions
 from sessions_app.cli.answer import Answer, Refused
 from sessions_app.evicting import SurfaceChanged
 from sessions_app.levels import LevelsOff, LevelSticky, SessionForgotten, SessionPaused
@@ -217,6 +217,15 @@ class Command(StoreCommand):
         forget.add_argument("ids", nargs="*", metavar="ID")
         forget.add_argument("--session", metavar="ID")
         forget.add_argument("--yes", action="store_true", help="do it; without it only a preview is shown")
+
+        found = add(
+            "secrets", secrets.secrets, "records with what looks like a password or key, and what to do"
+        )
+        found.add_argument(
+            "action", choices=("list", "scan", "dismiss", "keep", "share"), nargs="?", default="list"
+        )
+        found.add_argument("id", nargs="?", metavar="RECORD")
+        found.add_argument("--dry-run", action="store_true", help="scan: only say what would be tagged")
 
         trash = add("trash", records.trash, "what was forgotten: list, restore, purge")
         trash.add_argument("action", choices=("list", "restore", "purge"), nargs="?", default="list")
