@@ -148,8 +148,8 @@ def _confirm(done: Done, record: Record, pool: CapacityPool, actor: str) -> None
 
 
 def _keep(done: Done, record: Record, pool: CapacityPool, actor: str) -> None:
-    """This one holds; what contradicts it is superseded by it."""
-    for each in _contradicting(record, pool):
+    """This one holds; what else is claimed about the same is superseded by it."""
+    for each in _others(record, pool):
         _note(done, each)
         _set(each, actor, Action.KEEP, status=Status.SUPERSEDED)
     _note(done, record)
@@ -158,7 +158,7 @@ def _keep(done: Done, record: Record, pool: CapacityPool, actor: str) -> None:
 
 def _keep_all(done: Done, record: Record, pool: CapacityPool, actor: str) -> None:
     """They don't contradict each other after all."""
-    for each in [record, *_contradicting(record, pool)]:
+    for each in [record, *(each for each in _others(record, pool) if each.status == Status.CONFLICT)]:
         _note(done, each)
         _set(each, actor, Action.KEEP_ALL, status=Status.ACTIVE, trust=_vouched(each))
 
@@ -170,10 +170,10 @@ _CLAIMS: dict[Action, Callable[[Done, Record, CapacityPool, str], None]] = {
 }
 
 
-def _contradicting(record: Record, pool: CapacityPool) -> list[Record]:
+def _others(record: Record, pool: CapacityPool) -> list[Record]:
     if record.status != Status.CONFLICT:
         raise _Unfit("nothing contradicts it")
-    return [each for each in claims_about(record.slot, pool, [record.id]) if each.status == Status.CONFLICT]
+    return claims_about(record.slot, pool, [record.id])
 
 
 def _pool_of(record: Record, joined_of: JoinedOf) -> CapacityPool:

@@ -263,7 +263,13 @@ def _oldest_first(records: Iterable[Record]) -> list[Record]:
 
 
 def _in_conflict(records: Sequence[Record], writer: Writer) -> list[Record]:
-    return [_status(record, Status.CONFLICT, writer) for record in records]
+    """What a person vouches for stays in force when an agent claims something else; only that claim is disputed."""
+    return [
+        record
+        if record.trust == Trust.TRUSTED and not writer.by_person
+        else _status(record, Status.CONFLICT, writer)
+        for record in records
+    ]
 
 
 def _status(record: Record, status: Status, writer: Writer) -> Record:

@@ -7,7 +7,17 @@ from typing import Any
 from . import jsonedit
 from .jsonedit import Trace
 from .jsonscan import Child, Node, scan, value_of
-from .plan import HOOK_FILE, HOOK_SECONDS, SERVER_NAME, TOKEN_VARIABLE, Installation, Target, Wired
+from .plan import (
+    HOOK_FILE,
+    HOOK_SECONDS,
+    SERVER_NAME,
+    TOKEN_VARIABLE,
+    Installation,
+    Target,
+    Wired,
+    foreign_server,
+    is_our_server,
+)
 
 AGENT = "claude-code"
 SESSION_START = "SessionStart"
@@ -103,6 +113,8 @@ def _connect_hooks(text: str, groups: dict[str, dict[str, Any]]) -> tuple[str, d
 
 
 def _connect_server(text: str, server: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if jsonedit.find(text, scan(text, "mcpServers"), ("mcpServers", SERVER_NAME)) is not None:
+        raise foreign_server("mcpServers")
     trace = Trace()
     return jsonedit.append(text, ("mcpServers",), SERVER_NAME, server, trace), trace.to_json()
 
@@ -123,7 +135,7 @@ def _our_hook(text: str, root: Node) -> tuple[jsonedit.Path, Node, Child] | None
 def _our_server(text: str, root: Node) -> tuple[jsonedit.Path, Node, Child] | None:
     servers = jsonedit.find(text, root, ("mcpServers",))
     for child in _children(servers, "{"):
-        if servers and child.key == SERVER_NAME:
+        if servers and child.key == SERVER_NAME and is_our_server(value_of(text, child.node)):
             return ("mcpServers",), servers, child
     return None
 
@@ -152,7 +164,7 @@ def _event(pair: tuple[str, Any]) -> str:
 
 def _wired_server(text: str, server: dict[str, Any]) -> Wired:
     found = jsonedit.find(text, scan(text, "mcpServers"), ("mcpServers", SERVER_NAME))
-    if found is None:
+    if found is None or not is_our_server(value_of(text, found)):
         return Wired.NO
     return Wired.YES if value_of(text, found) == server else Wired.OTHERWISE
 

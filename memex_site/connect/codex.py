@@ -5,7 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from .errors import EditRefused
-from .plan import HOOK_FILE, HOOK_SECONDS, SERVER_NAME, TOKEN_VARIABLE, Installation, Target, Wired
+from .plan import (
+    HOOK_FILE,
+    HOOK_SECONDS,
+    SERVER_NAME,
+    TOKEN_VARIABLE,
+    Installation,
+    Target,
+    Wired,
+    foreign_server,
+    is_our_server,
+)
 from .tomledit import Table, appended, parsed, quoted, same, tables, without
 
 AGENT = "codex"
@@ -84,6 +94,8 @@ def _connect(text: str, blocks: list[list[str]], ours: dict[str, Any]) -> tuple[
         if not isinstance(there, list):
             raise EditRefused(f"hooks.{event} is no array of tables")
         there += groups
+    if SERVER_NAME in wanted[SERVERS]:
+        raise foreign_server(SERVERS)
     wanted[SERVERS] |= ours[SERVERS]
     after = appended(text, blocks)
     try:
@@ -119,7 +131,7 @@ def _our_tables(text: str, data: dict[str, Any]) -> list[Table]:
     group: dict[str, int] = {}
     handler: dict[str, int] = {}
     for table in tables(text):
-        if table.path[:2] == (SERVERS, SERVER_NAME):
+        if table.path[:2] == (SERVERS, SERVER_NAME) and is_our_server(_server(data)):
             cut.append(table)
             continue
         if len(table.path) < 2 or table.path[0] != "hooks":
@@ -151,7 +163,7 @@ def _without_ours(data: dict[str, Any]) -> dict[str, Any]:
         hooks = {event: _groups_of_others(groups) for event, groups in hooks.items()}
         data = data | {"hooks": hooks}
     servers = data.get(SERVERS)
-    if isinstance(servers, dict):
+    if isinstance(servers, dict) and is_our_server(_server(data)):
         data = data | {SERVERS: {name: value for name, value in servers.items() if name != SERVER_NAME}}
     return _pruned(data)
 
@@ -178,8 +190,7 @@ def _pruned(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wired(data: dict[str, Any], ours: dict[str, Any]) -> dict[str, Wired]:
-    servers = data.get(SERVERS)
-    server = servers.get(SERVER_NAME) if isinstance(servers, dict) else None
+    server = _server(data)
     hooks = data.get("hooks")
     found: dict[str, list[Any]] = {}
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
@@ -188,8 +199,13 @@ def _wired(data: dict[str, Any], ours: dict[str, Any]) -> dict[str, Wired]:
                 found.setdefault(event, []).append(group)
     return {
         "hooks": _compared(found, ours["hooks"]) if found else Wired.NO,
-        "mcp": _compared(server, ours[SERVERS][SERVER_NAME]) if server is not None else Wired.NO,
+        "mcp": _compared(server, ours[SERVERS][SERVER_NAME]) if is_our_server(server) else Wired.NO,
     }
+
+
+def _server(data: dict[str, Any]) -> Any:
+    servers = data.get(SERVERS)
+    return servers.get(SERVER_NAME) if isinstance(servers, dict) else None
 
 
 def _compared(found: Any, wanted: Any) -> Wired:

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,25 @@ TOKEN_VARIABLE = "MX_TOKEN"  # noqa: S105  # a name, no token
 HOOK_SECONDS = 3
 LINE_HEAD, LINE_TAIL = 100, 4000
 HOOK_FILE = "memex_site/hook_client.py"
+
+
+_OUR_MCP_URL = re.compile(r"http://127\.0\.0\.1:\d+/mcp/?")
+
+
+def is_our_server(entry: Any) -> bool:
+    """That an MCP server's entry starts this program, or leads to it: another's may be called memex as well."""
+    if not isinstance(entry, dict):
+        return False
+    arguments, url = entry.get("args"), entry.get("url")
+    said = [part for part in arguments if isinstance(part, str)] if isinstance(arguments, list) else []
+    starts_us = "mcp" in said and any(re.split(r"[/\\]", part)[-1] == "manage.py" for part in said)
+    return starts_us or (isinstance(url, str) and _OUR_MCP_URL.fullmatch(url) is not None)
+
+
+def foreign_server(where: str) -> EditRefused:
+    return EditRefused(
+        f"{where}.{SERVER_NAME} is another program's: it would be lost. Give that entry another name first"
+    )
 
 
 class Wired(StrEnum):

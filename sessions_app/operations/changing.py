@@ -9,7 +9,7 @@ from records.capacity.compress import COLD
 from records.capacity.compress import compress as compress_pools
 from records.capacity.gc import gc as gc_pool
 from records.capacity.pools import CapacityPool
-from records.models import Record, Status
+from records.models import Record, Status, Trust
 from records.models import Scope as Tier
 from records.services import record_set_status
 from records.writing import Writer, memory_write
@@ -36,6 +36,8 @@ def status(access: Access, record_id: str, wanted: str) -> dict[str, Any]:
     record = queries.record_get(access.scope, record_id)
     if not access.principal.is_owner and record.status in _UNDECIDED:
         raise Forbidden(f"{record_id} is {record.status}: its owner decides.")
+    if not access.principal.is_owner and record.trust == Trust.TRUSTED:
+        raise Forbidden(f"A person wrote or confirmed {record_id}: its owner decides.")
     return {"record": record_json(record_set_status(record_id, wanted, actor=access.principal.actor))}
 
 

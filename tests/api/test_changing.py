@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from records.models import CompressionRun, Record
+from records.services import record_pin, record_update
 from sessions_app import worker
 from sessions_app.archiving import archive_run
 from sessions_app.levels import level_enable
@@ -60,6 +61,18 @@ def test_the_same_again_is_the_same_record(claude):
     first = ok(write(claude))
     again = ok(write(claude))
     assert again["id"] == first["id"] and again["dedupe"] == "exact"
+
+
+def test_what_a_person_vouches_for_is_theirs_to_change(claude):
+    rule = ok(write(claude, slot="deploy"))["id"]
+    record_update(rule, expected_hash=None, changes={"trust": "trusted"}, actor="owner")
+    record_pin(rule, pinned=True, actor="owner")
+    claim = ok(write(claude, slot="deploy", text="Everything goes out by rsync on Mondays."))
+    assert (claim["status"], claim["conflictsWith"]) == ("conflict", [rule])
+    for status in ("active", "resolved", "superseded"):
+        answer = claude.post("memory.status", sessionId=session_id(), id=rule, status=status)
+        refused(answer, 403, "MEMORY_FORBIDDEN")
+    assert Record.objects.get(pk=rule).status == "pinned"
 
 
 def test_another_claim_about_the_same_slot_is_a_conflict_that_only_the_owner_settles(claude):

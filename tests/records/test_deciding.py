@@ -89,7 +89,9 @@ def test_what_is_kept_supersedes_what_contradicts_it():
     said("We use pnpm, it is faster.", AGENT, slot="package manager")
     other = said("The port is 8420.", slot="port")
     before = states()
-    assert {before["We use npm."][0], before["We use pnpm, it is faster."][0]} == {"conflict"}
+    # What a person said stays in force until they decide.
+    assert before["We use npm."] == ("active", "trusted")
+    assert before["We use pnpm, it is faster."] == ("conflict", "agent")
     pnpm = Record.objects.get(title="We use pnpm, it is faster.").id
     done = decide(Action.KEEP, pnpm)
     assert states() == {

@@ -331,3 +331,20 @@ def test_a_diff_shows_what_is_added_and_stays_readable():
     one_line = json.dumps({"history": ["x" * 100] * 10_000}).encode()
     assert "memex" in (said := connected(claude(SERVER), one_line).diff())
     assert len(said) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("target", "before"),
+    [
+        (claude(SERVER), b'{"mcpServers": {"memex": {"command": "someone-else"}, "b": {"command": "b"}}}'),
+        (claude(SERVER), b'{"mcpServers": {"memex": {"type": "http", "url": "https://memex.example/mcp"}}}'),
+        (claude(SERVER), b'{"mcpServers": {"memex": "what?"}}'),
+        (config(), b'[mcp_servers.memex]\ncommand = "someone-else"\nargs = ["mcp"]\n'),
+        (config(), b'["mcp_servers"."memex"]\ncommand = "x"\nargs = ["manage.py"]\n'),
+    ],
+)
+def test_another_programs_server_of_our_name_is_left_alone(target, before):
+    with pytest.raises(EditRefused, match="another program's"):
+        connected(target, before)
+    assert disconnecting(target, before, None).after == before
+    assert wired(target, before)["mcp"] is Wired.NO
