@@ -62,12 +62,12 @@ class Filters:
     @property
     def is_filtered(self) -> bool:
         """By something besides text."""
-        return self.is_narrowed or any((self.session, self.tag))
+        return self.is_narrowed or any((self.kind, self.session, self.tag))
 
     @property
     def is_narrowed(self) -> bool:
         """By one of the choices that a small screen folds away."""
-        return any((self.kind, self.status, self.scope, self.tier, self.workspace, self.agent))
+        return any((self.status, self.scope, self.tier, self.workspace, self.agent))
 
     def query(self, **more: str) -> str:
         return urlencode({name: value for name, value in (asdict(self) | more).items() if value})

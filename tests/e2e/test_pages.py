@@ -220,16 +220,16 @@ def test_every_page_fits_a_phone(owner_page: Page, history, scheme):
 
 
 def test_a_phone_folds_filters_that_are_not_in_use(owner_page: Page, history):
-    kind = owner_page.get_by_label("Kind")
+    tier = owner_page.get_by_label("Tier")
     owner_page.goto("/")
-    expect(kind).to_be_visible()
+    expect(tier).to_be_visible()
     owner_page.set_viewport_size({"width": 390, "height": 844})
     owner_page.goto("/")
-    expect(kind).to_be_hidden()
+    expect(tier).to_be_hidden()
     owner_page.get_by_text("Filters").click()
-    expect(kind).to_be_visible()
-    owner_page.goto("/?kind=episode")
-    expect(kind).to_be_visible()
+    expect(tier).to_be_visible()
+    owner_page.goto("/?tier=hot")
+    expect(tier).to_be_visible()
     owner_page.goto("/health/")
     expect(owner_page.get_by_role("link", name="Health")).to_be_in_viewport(ratio=1)
 
@@ -253,7 +253,7 @@ def test_reading_needs_no_script(owner_page: Page, browser, server, history):
 def test_the_keyboard_goes_through_a_page_in_order(owner_page: Page, history):
     owner_page.goto("/")
     order = []
-    for _ in range(14):
+    for _ in range(18):
         owner_page.keyboard.press("Tab")
         order.append(
             owner_page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()")
