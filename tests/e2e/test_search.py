@@ -21,6 +21,8 @@ write("chinese", session="brine", title="压测记录", body="闲话。\\n\\n" *
 write("hostile", session="brine", title="{hostile}", body="xylograph {hostile}", kind="note", summary="{hostile}")
 bodies_sync()
 """
+# Narrower than what opens a record beside the list.
+ONE_COLUMN = {"width": 1100, "height": 800}
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,7 @@ def box(page: Page):
 
 
 def test_typing_finds_a_passage_and_back_returns_to_it(owner_page: Page, archive):
+    owner_page.set_viewport_size(ONE_COLUMN)
     owner_page.goto("/")
     owner_page.keyboard.press("/")
     expect(box(owner_page)).to_be_focused()
@@ -87,7 +90,21 @@ def test_an_old_answer_never_overwrites_a_newer_one(owner_page: Page, archive):
     expect(owner_page).to_have_url(re.compile(r"q=xylograph$"))
 
 
+def test_a_wide_screen_opens_a_hit_beside_the_list(owner_page: Page, archive):
+    owner_page.goto("/?q=zephyr")
+    link = owner_page.locator("li.record h2 a").first
+    link.click()
+    pane = owner_page.get_by_role("region", name="The record that is open")
+    expect(pane.locator("#passage")).to_be_in_viewport()
+    expect(pane.locator("mark").first).to_have_text("zephyr")
+    expect(owner_page.locator("li.record[aria-current]")).to_have_count(1)
+    owner_page.keyboard.press("Escape")
+    expect(pane).to_be_hidden()
+    expect(link).to_be_focused()
+
+
 def test_arrow_keys_go_through_the_hits(owner_page: Page, archive):
+    owner_page.set_viewport_size(ONE_COLUMN)
     owner_page.goto("/")
     box(owner_page).fill("zephyr xylograph")
     titles = owner_page.locator("li.record h2 a")
