@@ -30,7 +30,7 @@ PLANTED: list[tuple[str, str, str, bool]] = [
      "curl https://hooks.slack.com/services/T0A1B2C3D/B4E5F6G7H/" + "kQ8mVz2xRt7Lp4Ws9Yd3Hb6N", True),
     ("stripe", "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dcKx82", "stripe.api_key = 'sk_live_" + "4eC39HqLyjWDarjtT1zdp7dcKx82'", True),
     ("google", "AIza" + "SyD8kQ2mVz9Lp4Rt6Ws8Yd3Hb6Nf1Jc5Gg", "key=AIza" + "SyD8kQ2mVz9Lp4Rt6Ws8Yd3Hb6Nf1Jc5Gg", True),
-    ("npm", "npm_" + "k8Qm2Vz9Lp4Rt6Ws1Yd3Hb7Nf5Jc0GgTaUeX", "//registry.npmjs.org/:_authToken=npm_" + "k8Qm2Vz9Lp4Rt6Ws1Yd3Hb7Nf5Jc0GgTaUeX", True),
+    ("npm", "npm_" + "k8Qm2Vz9Lp4Rt6Ws1Yd3Hb7Nf5Jc0GgTaUeX", "//registry.example/:_authToken=npm_" + "k8Qm2Vz9Lp4Rt6Ws1Yd3Hb7Nf5Jc0GgTaUeX", True),
     ("pypi", "pypi-AgEIcHlwaS5vcmc" + "CJDk4ZmQ3YzA4LTJhMTctNGI2ZS05YzU1LTBkN2UxZjNhOGI2NAACKlszLCJhYmNkZWYxMi0zNDU2",
      "password = pypi-AgEIcHlwaS5vcmc" + "CJDk4ZmQ3YzA4LTJhMTctNGI2ZS05YzU1LTBkN2UxZjNhOGI2NAACKlszLCJhYmNkZWYxMi0zNDU2", True),
     ("sendgrid", "SG." + "kQ8mVz2xRt7Lp4Ws9Yd3Hb." + "N6f1Jc5Gg0TaUeVo2Xi8Pk4Mr7Zs1Bq6Dw3Cy9El5Fj",
