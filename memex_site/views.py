@@ -7,11 +7,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from records.views import memory
+from records.views import memory, own_page
 from sessions_app.page_queries import is_first_visit
 from sessions_app.views.store import workspaces
 
@@ -49,7 +48,7 @@ def signin_page(request: HttpRequest) -> HttpResponse:
         return _redeem(request)
     wanted = request.GET.get("next", "")
     if request.user.is_authenticated:
-        return redirect(_own_page(wanted))
+        return redirect(own_page(wanted))
     if wanted:
         request.session[WANTED] = wanted
     return render(request, "signin/explain.html")
@@ -83,13 +82,7 @@ def _redeem(request: HttpRequest) -> HttpResponse:
         return render(request, "signin/explain.html", {"problem": "used"}, status=403)
     wanted = request.session.pop(WANTED, "")
     login(request, signin.owner())
-    return redirect(_own_page(wanted))
-
-
-def _own_page(address: str) -> str:
-    """`address` if it is one of ours, else the first page."""
-    is_ours = address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
-    return address if is_ours else "home"
+    return redirect(own_page(wanted))
 
 
 def _is_loopback(address: str) -> bool:

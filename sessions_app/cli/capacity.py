@@ -16,12 +16,12 @@ from records.capacity.gc import GcReport, gc_preview
 from records.capacity.gc import gc as gc_pool
 from records.capacity.pools import CapacityPool, PoolBusy, session_pool, workspace_pool
 from records.files import StoreFull
-from records.models import Scope
 from records.recordfile import NewerSchemaError
 from records.services import Conflict, record_pin, record_set_status
 from records.writing import Writer, memory_write
 from records.written import TEXT_MAX_BYTES, Written
 from sessions_app.operations.shapes import compression_json
+from sessions_app.owner import ACTOR, writer_of_session, writer_of_workspace
 from sessions_app.queries import session_get
 from sessions_app.workspaces import workspace_joined
 
@@ -30,7 +30,6 @@ from .records import card
 from .sessions import folder, folder_key
 
 _HOUR_MS = 60 * 60 * 1000
-_ACTOR = "owner"
 
 
 def compress(options: dict[str, Any]) -> Answer:
@@ -44,7 +43,7 @@ def compress(options: dict[str, Any]) -> Answer:
         if options["dry_run"]:
             preview = compress_preview(pool, **how)
             return Answer(_preview_json(preview), _preview_lines(preview))
-        (report,) = compress_pools([pool], actor=_ACTOR, strategy=options["strategy"], **how)
+        (report,) = compress_pools([pool], actor=ACTOR, strategy=options["strategy"], **how)
     except (ValueError, PoolBusy, DigestRequiresModel) as error:
         raise Refused(str(error)) from error
     return Answer(_report_json(report), _report_lines(report))
@@ -103,7 +102,7 @@ def _report_lines(report: CompressionReport) -> Iterator[str]:
 
 def restore(options: dict[str, Any]) -> Answer:
     try:
-        record = record_restore(options["id"], actor=_ACTOR)
+        record = record_restore(options["id"], actor=ACTOR)
     except Conflict as error:
         raise Refused(str(error)) from error
     return Answer({"record": card(record)}, [f"{record.id} is hot: {visible(record.title)}"])
@@ -119,7 +118,7 @@ def gc(options: dict[str, Any]) -> Answer:
                 f"trash; {size(preview.after_cold)} stay. Nothing was changed."
             ]
             return Answer({"dryRun": True, **_gc_json(preview)}, lines)
-        report = gc_pool(pool, keep_tokens=options["keep_tokens"], actor=_ACTOR)
+        report = gc_pool(pool, keep_tokens=options["keep_tokens"], actor=ACTOR)
     except (ValueError, PoolBusy) as error:
         raise Refused(str(error)) from error
     return Answer(_gc_json(report), _gc_lines(report))
@@ -200,29 +199,13 @@ def _writer(options: dict[str, Any]) -> Writer:
     if bool(options["session"]) == bool(options["workspace"]):
         raise Refused("Say where: --workspace DIR (shared) or --session ID (private to it), not both.")
     if options["session"]:
-        session = session_get(options["session"])
-        return Writer(
-            actor=_ACTOR,
-            by_person=True,
-            scope=Scope.SESSION,
-            workspace_key=session.workspace_key,
-            workspace=session.cwd,
-            session_id=session.pool_session_id,
-        )
-    key = folder_key(options["workspace"])
-    return Writer(
-        actor=_ACTOR,
-        by_person=True,
-        scope=Scope.WORKSPACE,
-        workspace_key=key,
-        workspace=folder(options["workspace"]),
-        joined=workspace_joined(key),
-    )
+        return writer_of_session(session_get(options["session"]))
+    return writer_of_workspace(folder_key(options["workspace"]), folder(options["workspace"]))
 
 
 def pin(options: dict[str, Any]) -> Answer:
     try:
-        record = record_pin(options["id"], pinned=not options["unpin"], actor=_ACTOR)
+        record = record_pin(options["id"], pinned=not options["unpin"], actor=ACTOR)
     except (Conflict, NewerSchemaError) as error:
         raise Refused(str(error)) from error
     return Answer({"record": card(record)}, [f"{record.id} is {record.status}: {visible(record.title)}"])
@@ -230,7 +213,7 @@ def pin(options: dict[str, Any]) -> Answer:
 
 def status_set(options: dict[str, Any]) -> Answer:
     try:
-        record = record_set_status(options["id"], options["status"], actor=_ACTOR)
+        record = record_set_status(options["id"], options["status"], actor=ACTOR)
     except (Conflict, NewerSchemaError) as error:
         raise Refused(str(error)) from error
     return Answer({"record": card(record)}, [f"{record.id} is {record.status}: {visible(record.title)}"])

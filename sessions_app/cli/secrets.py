@@ -6,16 +6,17 @@ from typing import Any
 from django.conf import settings
 
 from records.models import Record
+from records.recordfile import NewerSchemaError
 from records.secrets import services
 from records.secrets.policy import OFF, SENSITIVE
 from records.secrets.queries import Review, reviews
 from records.secrets.scanning import secrets_scan
 from records.services import Conflict, Unreadable
 from sessions_app.archiverows import previews_redact
+from sessions_app.owner import ACTOR
 
 from .answer import Answer, Refused, visible
 
-ACTOR = "owner"
 _DECIDE: dict[str, Callable[..., Record]] = {
     "keep": services.secret_keep,
     "share": services.secret_share,
@@ -39,7 +40,14 @@ def secrets(options: dict[str, Any]) -> Answer:
             ]
             return Answer({"cleared": [{"id": each.id, "scope": each.scope} for each in cleared]}, lines)
         record = _DECIDE[action](record_id, actor=ACTOR)
-    except (services.NotSensitive, services.NotMeantToBeShared, Conflict, Unreadable) as error:
+    except (
+        services.NotSensitive,
+        services.NotMeantToBeShared,
+        Conflict,
+        Unreadable,
+        NewerSchemaError,
+        OSError,
+    ) as error:
         raise Refused(str(error)) from error
     return Answer({"id": record.id, "scope": record.scope}, [f"{record.id}: its scope is {record.scope}."])
 

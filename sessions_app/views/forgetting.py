@@ -11,13 +11,13 @@ from records import trash as bundles
 from records.models import Record
 from records.templatetags.foreign import isolated
 from sessions_app.forget import ForgetPlan, forget_plan, forget_run, forget_undo
+from sessions_app.owner import ACTOR
 from sessions_app.store_contexts import TrashRow
 from sessions_app.titles import session_title
 
 from .loading import load_session
 
 RECORDS_AT_ONCE = 500
-ACTOR = "owner"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

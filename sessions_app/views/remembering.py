@@ -14,13 +14,13 @@ from records.forms import MemoryForm
 from records.models import Record, Scope
 from records.services import Conflict
 from records.templatetags.foreign import visible
-from records.writing import WriteAnswer, Writer, memory_write
+from records.writing import WriteAnswer, memory_write
 from records.written import Written
 from sessions_app.models import AgentSession
 from sessions_app.overview import workspaces_found
+from sessions_app.owner import writer_of_session, writer_of_workspace
 from sessions_app.page_queries import session_list
 from sessions_app.titles import session_title
-from sessions_app.workspaces import workspace_joined
 
 _SESSIONS = 20
 _WORKSPACE, _SESSION = "workspace:", "session:"
@@ -51,7 +51,11 @@ def memory_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         kind, _, key = given["where"].partition(":")
-        writer = _writer(folders, kind == "workspace", key)
+        writer = (
+            writer_of_workspace(key, folders[key])
+            if kind == "workspace"
+            else writer_of_session(AgentSession.objects.get(pk=key))
+        )
         try:
             answer = memory_write(
                 Written(
@@ -78,27 +82,6 @@ def _folders() -> dict[str, str]:
     found = {row.key: row.cwd for row in workspaces_found() if row.cwd}
     known = Record.objects.exclude(workspace="").order_by("workspace")
     return found | dict(known.values_list("workspace_key", "workspace").distinct())
-
-
-def _writer(folders: dict[str, str], is_shared: bool, key: str) -> Writer:
-    if is_shared:
-        return Writer(
-            actor="owner",
-            by_person=True,
-            scope=Scope.WORKSPACE,
-            workspace_key=key,
-            workspace=folders[key],
-            joined=workspace_joined(key),
-        )
-    session = AgentSession.objects.get(pk=key)
-    return Writer(
-        actor="owner",
-        by_person=True,
-        scope=Scope.SESSION,
-        workspace_key=session.workspace_key,
-        workspace=session.cwd,
-        session_id=session.pool_session_id,
-    )
 
 
 def _say(request: HttpRequest, answer: WriteAnswer) -> None:

@@ -11,14 +11,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from records.models import Record
 from records.models import Scope as Tier
+from records.recordfile import NewerSchemaError
 from records.secrets import services
 from records.secrets.detector import is_available
 from records.secrets.queries import reviews
 from records.services import Conflict, Unreadable
 from records.templatetags.foreign import isolated
 from sessions_app.fulltext import event_session
+from sessions_app.owner import ACTOR
 
-ACTOR = "owner"
 PLACES_SHOWN = 8
 
 
@@ -74,6 +75,13 @@ def secret_decide(request: HttpRequest, record_id: str) -> HttpResponse:
         raise Http404("No such record or decision.")
     try:
         messages.success(request, format_html("“{}”: {}", isolated(record.title), act(record_id)))
-    except (services.NotSensitive, services.NotMeantToBeShared, Conflict, Unreadable) as error:
+    except (
+        services.NotSensitive,
+        services.NotMeantToBeShared,
+        Conflict,
+        Unreadable,
+        NewerSchemaError,
+        OSError,
+    ) as error:
         messages.error(request, f"Nothing was changed: {error}")
     return redirect("sessions:secrets")
