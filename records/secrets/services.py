@@ -4,15 +4,17 @@ Data flow: the record's front matter says what was found and whom it was meant f
 written there, and in `dismissed` -> the file, its row and the pool it lies in follow from it.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from records.models import Record
 from records.models import Scope as Tier
+from records.recordfile import NewerSchemaError
 from records.search.indexing import pool_leave
 from records.search.pools import PoolName
-from records.services import record_sensitivity_set
+from records.services import Conflict, Unreadable, record_sensitivity_set
 
 from .dismissed import dismiss as fingerprints_dismiss
 from .dismissed import dismissed, fingerprint
@@ -20,6 +22,8 @@ from .gathering import CARD, put_back
 from .policy import KEPT, OPEN, SENSITIVE, SHARED, UNSCANNED, Decision, decision_of, without
 from .queries import sensitive_records
 from .texts import found_in
+
+logger = logging.getLogger(__name__)
 
 
 class NotSensitive(ValueError):
@@ -68,7 +72,11 @@ def secret_dismiss(record_id: str, *, actor: str) -> list[Record]:
         after = without(before, dismissed())
         if len(after.marks) == len(before.marks):
             continue
-        changed = _cleared(other, after, actor)
+        try:
+            changed = _cleared(other, after, actor)
+        except (Record.DoesNotExist, Conflict, Unreadable, NewerSchemaError, OSError) as error:
+            logger.warning("%s keeps its mark for now: %s", other.id, error)
+            continue
         if not after.marks and not after.unnamed:
             cleared.append(changed)
     return cleared

@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from records.home import home
 from records.models import PoolTotal, Record
 from records.scope import OWNER
 from records.search.indexing import bodies_sync
@@ -74,6 +75,17 @@ def test_what_the_owner_keeps_private_stays_so_when_another_is_dismissed(agent_h
     assert {each.scope for each in cleared} == {"workspace"}
     assert [(each.record.id, each.record.scope) for each in reviews()] == [(kept.id, "session")]
     assert [each.scope for each in secret_dismiss(kept.id, actor="owner")] == ["workspace"]
+
+
+def test_a_record_that_cannot_be_changed_keeps_no_other_from_it(agent_home):
+    first = through("archive", agent_home)
+    log_with(agent_home, number=2)
+    log_with(agent_home, number=3)
+    archive_run(level="l3")
+    broken, other = Record.objects.exclude(pk=first.id).order_by("pk")
+    (home() / broken.path).unlink()
+    assert {each.id for each in secret_dismiss(first.id, actor="owner")} == {first.id, other.id}
+    assert is_sensitive(Record.objects.get(pk=broken.id))
 
 
 def test_a_fork_does_not_see_what_its_parent_may_not(agent_home):
