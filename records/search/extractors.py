@@ -89,6 +89,7 @@ class Extractors:
         try:
             connection.send_bytes(task.body)
         except OSError:
+            connection.close()
             self._begin(task, results)
         else:
             self._busy[connection] = task
@@ -103,6 +104,7 @@ class Extractors:
             try:
                 results[task.number] = ready.recv()
             except (EOFError, OSError):
+                ready.close()
                 results[task.number] = take_apart(task.body)
             else:
                 self._idle.append(ready)
