@@ -1,16 +1,18 @@
 """What a record's owner decides: what was suggested, what contradicts, and what is done with.
 
 Data flow: an action and ids -> record by record, each with its own check -> what was changed, what it was
-before, and why the others were not. From what it was before, an action can be undone.
+before and after, and why the others were not. From that an action can be undone, as long as nothing else has
+changed the record since.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from .capacity.cold import record_cool, record_restore
-from .capacity.pools import CapacityPool, Level, session_pool, workspace_pool
+from .capacity.pools import CapacityPool, Level, PoolBusy, session_pool, workspace_pool
 from .models import Record, Status, Trust
 from .models import Scope as Tier
 from .recordfile import NewerSchemaError
@@ -36,14 +38,16 @@ class Action(StrEnum):
     KEEP_ALL = "keep-all"
 
 
+State = dict[str, Any]
+
+
 @dataclass
 class Done:
-    """`changed`: ids; `before`: status, trust and tier of each of them before, and of what changed along
-    with them; `skipped`: why a record was left as it is, by id."""
+    """`changed`: ids of those that were asked for; `steps`: of them and of what changed along with them, what
+    each `was` and is `now` (status, trust, tier); `skipped`: why a record was left as it is, by id."""
 
-    action: Action
     changed: list[str] = field(default_factory=list)
-    before: dict[str, dict[str, Any]] = field(default_factory=dict)
+    steps: dict[str, dict[str, State]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
 
@@ -51,58 +55,73 @@ class _Unfit(Exception):
     """The record is not in a state in which this can be done."""
 
 
-JoinedOf = Callable[[str], Sequence[str]]
+JoinedOf = Callable[[str], Iterable[str]]
 
 
 def records_decide(
     action: Action, record_ids: Sequence[str], *, actor: str, joined_of: JoinedOf = lambda key: ()
 ) -> Done:
     """`joined_of`: the workspaces that share their pool with one. Not inside a transaction."""
-    done = Done(action)
+    done = Done()
     for record_id in dict.fromkeys(record_ids):
-        try:
-            _decide(done, record_id, actor, joined_of)
-        except Record.DoesNotExist:
-            done.skipped[record_id] = "it is gone"
-        except (_Unfit, Conflict, Unreadable, NewerSchemaError, OSError) as error:
-            done.skipped[record_id] = str(error)
+        _tried(done, record_id, lambda record: _decide(done, action, record, actor, joined_of))
+    states = {record.id: _state(record) for record in Record.objects.filter(pk__in=list(done.steps))}
+    # What was begun and failed may have changed nothing.
+    done.steps = {
+        record_id: {**step, "now": states[record_id]}
+        for record_id, step in done.steps.items()
+        if record_id in states and states[record_id] != step["was"]
+    }
     return done
 
 
-def decision_undo(before: Mapping[str, Mapping[str, Any]], *, actor: str) -> Done:
-    """Puts each record back to what it was before an action. Not inside a transaction."""
-    done = Done(Action.REOPEN)
-    for record_id, was in before.items():
-        try:
-            record = Record.objects.get(pk=record_id)
-            changes = {name: was[name] for name in ("status", "trust") if was[name] != getattr(record, name)}
-            if changes:
-                record_update(record_id, expected_hash=None, changes=changes, actor=actor, verb="undo")
-            if bool(was["cold"]) != bool(record.cold):
-                _move(record_id, cold=bool(was["cold"]), actor=actor)
-        except Record.DoesNotExist:
-            done.skipped[record_id] = "it is gone"
-        except (_Unfit, Conflict, Unreadable, NewerSchemaError, OSError) as error:
-            done.skipped[record_id] = str(error)
-        else:
-            done.changed.append(record_id)
+def decision_undo(steps: Mapping[str, Mapping[str, State]], *, actor: str) -> Done:
+    """Puts each record back to what it was, unless something else has changed it since. Not inside a
+    transaction."""
+    done = Done()
+    for record_id, step in steps.items():
+        _tried(done, record_id, partial(_put_back, step=step, actor=actor))
     return done
 
 
-def _decide(done: Done, record_id: str, actor: str, joined_of: JoinedOf) -> None:
-    record = Record.objects.get(pk=record_id)
-    action = done.action
+def _tried(done: Done, record_id: str, work: Callable[[Record], None]) -> None:
+    try:
+        work(Record.objects.get(pk=record_id))
+    except Record.DoesNotExist:
+        done.skipped[record_id] = "it is gone"
+    except (_Unfit, PoolBusy, Conflict, Unreadable, NewerSchemaError, OSError) as error:
+        done.skipped[record_id] = str(error)
+    else:
+        done.changed.append(record_id)
+
+
+def _put_back(record: Record, step: Mapping[str, State], actor: str) -> None:
+    if _state(record) != step["now"]:
+        raise _Unfit("it has changed since")
+    was = step["was"]
+    changes = {name: was[name] for name in ("status", "trust") if was[name] != step["now"][name]}
+    if changes:
+        record_update(record.id, expected_hash=None, changes=changes, actor=actor, verb="undo")
+    if was["cold"] != step["now"]["cold"]:
+        _move(record.id, cold=was["cold"], actor=actor)
+
+
+def _state(record: Record) -> State:
+    return {"status": record.status, "trust": record.trust, "cold": bool(record.cold)}
+
+
+def _decide(done: Done, action: Action, record: Record, actor: str, joined_of: JoinedOf) -> None:
     if action in (Action.COOL, Action.RESTORE):
         cold = action is Action.COOL
         if bool(record.cold) == cold:
             raise _Unfit(f"it is {'cold' if cold else 'hot'} already")
         _note(done, record)
-        _move(record_id, cold=cold, actor=actor)
+        _move(record.id, cold=cold, actor=actor)
     elif action in (Action.CONFIRM, Action.KEEP, Action.KEEP_ALL):
         pool = _pool_of(record, joined_of)
         with pool_writing(pool):
             # Another may have decided while the lock was waited for.
-            record = Record.objects.get(pk=record_id)
+            record = Record.objects.get(pk=record.id)
             _CLAIMS[action](done, record, pool, actor)
     else:
         wanted, fit, why = _PLAIN[action]
@@ -112,7 +131,6 @@ def _decide(done: Done, record_id: str, actor: str, joined_of: JoinedOf) -> None
             )
         _note(done, record)
         _set(record, actor, action, status=wanted)
-    done.changed.append(record_id)
 
 
 # (the status it gets, those it may have, why not)
@@ -137,7 +155,7 @@ def _confirm(done: Done, record: Record, pool: CapacityPool, actor: str) -> None
         actor,
         Action.CONFIRM,
         status=Status.CONFLICT if others else Status.ACTIVE,
-        trust=Trust.TRUSTED,
+        trust=_vouched(record),
     )
     for each, status in [
         *((each, Status.SUPERSEDED) for each in replaced),
@@ -189,9 +207,7 @@ def _vouched(record: Record) -> str:
 
 
 def _note(done: Done, record: Record) -> None:
-    done.before.setdefault(
-        record.id, {"status": record.status, "trust": record.trust, "cold": bool(record.cold)}
-    )
+    done.steps.setdefault(record.id, {"was": _state(record)})
 
 
 def _set(record: Record, actor: str, action: Action, **values: str) -> None:

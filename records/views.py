@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -10,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import escape, format_html
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_safe
 
 from . import services
@@ -81,7 +81,7 @@ def record_edit(request: HttpRequest, record_id: str) -> HttpResponse:
     record = _record(record_id)
     form = CardForm(request.POST or None, record=record)
     if request.method == "POST" and form.is_valid():
-        changes = _changes(form, record)
+        changes = form.changes
         if not changes:
             messages.info(request, "Nothing was changed: it says this already.")
             return redirect("records:detail", record_id=record_id)
@@ -114,11 +114,6 @@ def _outdated(request: HttpRequest, record_id: str) -> CardForm:
     return form
 
 
-def _changes(form: CardForm, record: Record) -> dict[str, Any]:
-    given = {name: form.cleaned_data[name] for name in ("title", "use_when", "summary", "tags", "status")}
-    return {name: value for name, value in given.items() if value != getattr(record, name)}
-
-
 def _labels(form: CardForm, names: Iterable[str]) -> list[str]:
     return [str(form[name].label).lower() for name in names]
 
@@ -126,6 +121,12 @@ def _labels(form: CardForm, names: Iterable[str]) -> list[str]:
 def is_part(request: HttpRequest) -> bool:
     """Whether a part of the page is asked for, and not all of it (as on going back in the history)."""
     return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
+
+
+def own_page(address: str) -> str:
+    """`address` if it is one of ours, else the first page."""
+    is_ours = address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None)
+    return address if is_ours else "home"
 
 
 def _record(record_id: str) -> Record:

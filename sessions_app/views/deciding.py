@@ -11,7 +11,6 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
@@ -19,11 +18,11 @@ from records import trash as bundles
 from records.deciding import AT_ONCE, Action, Done, decision_undo, records_decide
 from records.models import Record
 from records.templatetags.foreign import isolated
-from records.views import is_part
+from records.views import is_part, own_page
 from sessions_app.forget import forget_plan, forget_run, forget_undo
+from sessions_app.owner import ACTOR
 from sessions_app.workspaces import workspace_joined
 
-ACTOR = "owner"
 FORGET = "forget"
 _SALT = "memex.undo"
 # A page that was left open for longer is out of date anyway.
@@ -57,21 +56,18 @@ def records_act(request: HttpRequest) -> HttpResponse:
         return _answer(request, [], [])
     if action == FORGET:
         return _answer(request, [], _forgotten(request, ids))
-    done = records_decide(Action(action), ids, actor=ACTOR, joined_of=workspace_joined_of)
-    if done.changed:
-        token = signing.dumps(done.before, salt=_SALT, compress=True)
-        _say(request, _SAID[done.action], done.changed, _undo_form(request, "before", token))
+    done = records_decide(Action(action), ids, actor=ACTOR, joined_of=workspace_joined)
+    if done.steps:
+        token = signing.dumps(done.steps, salt=_SALT, compress=True)
+        changed = done.changed or list(done.steps)
+        _say(request, _SAID[Action(action)], changed, _undo_form(request, "steps", token))
     _say_skipped(request, done)
-    return _answer(request, list(done.before), [])
-
-
-def workspace_joined_of(key: str) -> Sequence[str]:
-    return sorted(workspace_joined(key))
+    return _answer(request, list(done.steps), [])
 
 
 @require_POST
 def records_undo(request: HttpRequest) -> HttpResponse:
-    """`before`: what an action said it changed; or `bundle`: what it forgot."""
+    """`steps`: what an action said it changed; or `bundle`: what it forgot."""
     if bundle := request.POST.get("bundle"):
         try:
             forget_undo(bundle, actor=ACTOR)
@@ -80,11 +76,11 @@ def records_undo(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"Nothing was restored: {error}")
         return _answer(request, [], [], reload=True)
     try:
-        before = signing.loads(request.POST.get("before", ""), salt=_SALT, max_age=_UNDO_SECONDS)
+        steps = signing.loads(request.POST.get("steps", ""), salt=_SALT, max_age=_UNDO_SECONDS)
     except signing.BadSignature:
         messages.error(request, "Nothing was changed: this can't be undone from here any more.")
         return _answer(request, [], [])
-    done = decision_undo(before, actor=ACTOR)
+    done = decision_undo(steps, actor=ACTOR)
     if done.changed:
         _say(request, "Undone", done.changed)
     _say_skipped(request, done)
@@ -144,9 +140,7 @@ def _answer(
 ) -> HttpResponse:
     """The rows as they are now, to be put in the place of the old ones; without JavaScript the page again."""
     if not is_part(request):
-        wanted = request.POST.get("next", "")
-        is_ours = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
-        return redirect(wanted if is_ours and not urlsplit(wanted).netloc else "home")
+        return redirect(own_page(request.POST.get("next", "")))
     shown = urlsplit(request.headers.get("HX-Current-URL", ""))
     values = {
         "changed": list(Record.objects.filter(pk__in=changed)),

@@ -2,9 +2,10 @@ import pytest
 
 from records import services
 from records.capacity.cold import record_cool
+from records.capacity.pools import workspace_pool
 from records.deciding import Action, decision_undo, records_decide
 from records.models import Record, Status, Trust
-from records.writing import Writer, memory_write
+from records.writing import Writer, memory_write, pool_writing
 from records.written import Written
 
 from .drafts import write
@@ -45,7 +46,7 @@ def test_what_can_be_done_and_undone(before, action, after):
     done = decide(action, record_id)
     assert (done.changed, done.skipped) == ([record_id], {})
     assert Record.objects.get().status == after
-    assert decision_undo(done.before, actor="owner").changed == [record_id]
+    assert decision_undo(done.steps, actor="owner").changed == [record_id]
     assert Record.objects.get().status == before
 
 
@@ -77,7 +78,7 @@ def test_to_the_cold_tier_and_back():
     record_id = write("c1")
     done = decide(Action.COOL, record_id)
     assert Record.objects.get().cold == 1
-    assert decision_undo(done.before, actor="owner").changed == [record_id]
+    assert decision_undo(done.steps, actor="owner").changed == [record_id]
     assert Record.objects.get().cold == 0
     record_cool([record_id], actor="owner")
     assert decide(Action.RESTORE, record_id).changed == [record_id]
@@ -99,9 +100,9 @@ def test_what_is_kept_supersedes_what_contradicts_it():
         "We use pnpm, it is faster.": ("active", "trusted"),
         "The port is 8420.": ("active", "trusted"),
     }
-    assert set(done.before) == {npm, pnpm}
+    assert set(done.steps) == {npm, pnpm}
     assert decide(Action.KEEP, npm).skipped == {npm: "nothing contradicts it"}
-    decision_undo(done.before, actor="owner")
+    decision_undo(done.steps, actor="owner")
     assert states() == before
     assert Record.objects.get(pk=other).status == "active"
 
@@ -131,7 +132,7 @@ def test_what_a_person_confirms_is_their_word(settings):
         "We deploy on Mondays.": ("superseded", "trusted"),
         "We deploy on Thursdays.": ("active", "trusted"),
     }
-    decision_undo(done.before, actor="owner")
+    decision_undo(done.steps, actor="owner")
     assert Record.objects.get(pk=waiting).status == Status.SUGGESTED
     assert Record.objects.get(pk=waiting).trust == Trust.AGENT
     assert Record.objects.get(pk=old).status == Status.ACTIVE
@@ -149,4 +150,14 @@ def test_an_undo_leaves_what_is_gone(memex_home):
     record_id = write("c1")
     done = decide(Action.PIN, record_id)
     services.records_forget([record_id], actor="owner")
-    assert decision_undo(done.before, actor="owner").skipped == {record_id: "it is gone"}
+    assert decision_undo(done.steps, actor="owner").skipped == {record_id: "it is gone"}
+
+
+def test_a_pool_that_others_write_to_is_left_and_said(monkeypatch):
+    said("We use npm.", slot="tool")
+    pip = said("We use pip.", AGENT, slot="tool")
+    monkeypatch.setattr("records.writing._WAIT_SECONDS", 0)
+    with pool_writing(workspace_pool(["k"])):
+        done = decide(Action.KEEP, pip)
+    assert (done.changed, done.steps) == ([], {})
+    assert "keep writing" in done.skipped[pip]
